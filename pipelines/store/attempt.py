@@ -1,8 +1,9 @@
 """An attempt at an epoch: a run's private working folder, and whether that run may still be alive.
 
-`attempts/<epoch>-<chance>/` holds nodes, estimates, state and diagnostics, who works there in `run.json`, and how much
-was read in `read.json`. A process is known by its number and start, in its own name space of numbers, on its own boot
-of a machine. Elsewhere its lock on the file `held` says whether it is alive, if the disk is a local one.
+`attempts/<epoch>-<random>/` holds nodes, estimates, state and diagnostics. `run.json` names the process that works
+there, and `read.json` has the number of rows read. A process is identified by its number and start, within its name
+space of process numbers and its boot of a machine. From elsewhere, its lock on the file `held` shows whether it is
+alive, if the disk is a local one.
 """
 
 import os
@@ -29,10 +30,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A run's working folder. Its name is by chance, so that no two runs share one, and says nothing of the run.
+    """A run's working folder. Its name is random, so that no two runs share one, and reveals nothing about the run.
 
     Attributes:
-        held: shows others that the run is alive, if the disk allows it.
+        held: lock that shows other runs that this run is alive, if the disk allows it.
     """
 
     id: str
@@ -50,7 +51,7 @@ class Attempt:
 
     @staticmethod
     def epoch_of(id_: str) -> int | None:
-        """The epoch that an attempt's name holds; None if it is no attempt's name.
+        """Return the epoch in an attempt's name; None if this is not the name of an attempt.
 
         >>> Attempt.epoch_of("000012-8d1f0c22aa93b7e4"), Attempt.epoch_of("lost+found")
         (12, None)
@@ -61,11 +62,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Who works in a folder and since when (ISO 8601, UTC).
+    """Process that works in a folder, and its start (ISO 8601, UTC).
 
     Attributes:
-        place: where the number of a process means something; empty if this is not known.
-        process: its number and start; empty if this is not known.
+        place: boot and name space in which the number of the process is valid; empty if unknown.
+        process: number and start of the process; empty if unknown.
         held: whether it holds the lock of its attempt as long as it lives.
     """
 
@@ -83,7 +84,7 @@ class Run:
         return Run(socket.gethostname(), _place(), f"{pid} {start}" if start else "", now, held)
 
     def alive(self) -> bool | None:
-        """Whether its process is there; None if it runs where this one cannot look.
+        """Whether its process is alive; None if this cannot be seen from here.
 
         >>> Run.this().alive() is not False
         True
@@ -103,9 +104,9 @@ class RowsRead:
     """Number of rows that an attempt read, for the operator of a release; no later run needs it.
 
     Attributes:
-        rows: of the changelog.
-        dead: those of them that cannot be used.
-        seconds: from the first row to the last file of the attempt; None for a stream, which reads as it goes.
+        rows: number of rows of the changelog.
+        dead: number of unusable rows.
+        seconds: time from the first row to the last file of the attempt; None for a stream, which reads continuously.
     """
 
     rows: int
@@ -155,7 +156,7 @@ def own_name(public_name: str, attempt: str) -> str:
 
 
 def _place() -> str:
-    """This boot of this machine, and the name space of its process numbers."""
+    """Return the current boot of this machine, and the name space of its process numbers."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -164,7 +165,7 @@ def _place() -> str:
 
 
 def _start(pid: int) -> str | None:
-    """When a process started, in ticks since the boot; None if it is not there or only waits to be buried."""
+    """Return when a process started, in ticks since the boot; None if it does not exist or is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()  # its name may hold anything
     except OSError:

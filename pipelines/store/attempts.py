@@ -1,4 +1,4 @@
-"""The attempts on the private side: who works at them, what they made, and which of them nobody needs any more."""
+"""Attempts on the private side: their processes, their files, and which of them are no longer needed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from pipelines.store.record import Digest, EpochKind, EpochRecord, History, R
 from transforms.common.errors import RefusedError
 
 KEPT = 2
-"""Epochs whose attempts stay: the next one starts from the last, and one more may be looked at."""
+"""Number of last epochs whose attempts stay: the next epoch starts from the last one, and the one before may be in
+use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Attempts(Generic[R]):
         return {name: f"{self.state_folder(commit)}/{name}" for name in commit.state}
 
     def verify_state(self, commit: EpochRecord) -> None:
-        """Read what an epoch left for later ones and compare it with what was committed.
+        """Read the state that an epoch left for later ones, and compare it with the committed digests.
 
         Raises:
             RefusedError: a file is missing or differs: from older noise a node would be sampled a second time.
@@ -74,15 +75,15 @@ class Attempts(Generic[R]):
                 )
 
     def note(self, attempt: Attempt, read: RowsRead) -> None:
-        """Keep how many rows an attempt has read, as long as the attempt stays."""
+        """Store the number of rows that an attempt has read, as long as the attempt stays."""
         self.folder.write(_of(attempt.id, READING), text_of(read))
 
     def reading(self, commit: EpochRecord) -> RowsRead | None:
-        """Return how many rows an epoch has read; None if that is not known."""
+        """Return the number of rows that an epoch has read; None if unknown."""
         return whole(RowsRead, self.folder.read(_of(commit.attempt, READING)))
 
     def runs(self) -> dict[str, Run | None]:
-        """Return the run of each attempt, by the attempt's id; None if it is not known."""
+        """Return the run of each attempt, by the attempt's id; None if unknown."""
         ids = [name for name in self.folder.folders("attempts") if Attempt.epoch_of(name) is not None]
         contents = self.folder.read_all([_of(id_, RUN) for id_ in ids])
         return {id_: whole(Run, content) for id_, content in zip(ids, contents, strict=True)}
@@ -128,5 +129,5 @@ def draft_of(id_: str) -> str:
 
 
 def _of(id_: str, name: str = "") -> str:
-    """A file's or folder's name from the root of the private folder."""
+    """Return the name of a file or folder from the root of the private folder."""
     return f"attempts/{id_}/{name}".rstrip("/")

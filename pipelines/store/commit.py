@@ -1,4 +1,4 @@
-"""The commit record of an epoch of a release, and how it continues the one before it."""
+"""The commit record of an epoch of a release, and the check that it continues the previous one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ PLAN = "plan.json"
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file of the changelog as this epoch read it: size in bytes, and when or as which version it was stored."""
+    """A file of the changelog as this epoch read it: size in bytes, and time or version of the stored file."""
 
     path: str
     size: int
@@ -26,27 +26,27 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """One epoch. The run states what it closed; the store adds attempt, time, files and state when it commits.
+    """Commit record of one epoch. The run supplies the first members; the store adds attempt, time, files and state.
 
     Attributes:
-        release: name.
+        release: name of the release.
         epoch: 1, 2, ...
-        spec_sha256: of the frozen spec's content.
-        spec: the frozen spec's text; of that of epoch 1 is published what pipelines.spec.public shows. Private.
+        spec_sha256: digest of the frozen spec's content.
+        spec: the frozen spec's text. Private; pipelines.spec.public makes the public version from that of epoch 1.
         released: windows released before this epoch.
         windows: windows released once it is committed, more than before.
-        start: where its first window starts, which is where the last epoch ended; microseconds since 1970.
-        until: where its last window ends; microseconds since 1970.
+        start: start of its first window, which is the end of the previous epoch; microseconds since 1970.
+        until: end of its last window; microseconds since 1970.
         loss: epsilon and delta of the whole release, as the manifest has them. Public.
-        statement: of the whole release, in words. Public.
+        statement: statement of the whole release, in words. Public.
         sources: changelog files that this epoch read. Private.
-        plan: of epoch 1, the plan of the whole release as it is published; of all others empty. Public.
-        attempt: whose files these are.
+        plan: the published plan of the whole release in epoch 1; empty in all other epochs. Public.
+        attempt: id of the attempt that made the files.
         committed_at: ISO 8601, UTC.
         files: nodes and estimates by their public names.
         state: carries by their names in the attempt's folder `state`. Private.
-        plan_sha256: of the plan. Public.
-        ends: of its windows, where they are those of a calendar; else none. Public.
+        plan_sha256: digest of the plan. Public.
+        ends: ends of its windows, if these are those of a calendar; otherwise empty. Public.
     """
 
     release: str

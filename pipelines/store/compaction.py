@@ -1,9 +1,8 @@
-"""Many small files of old epochs as few large ones, with the same rows: what a record of it says, and how files join.
+"""Compaction: the small files of old epochs are merged into few large ones, with the same rows.
 
-A release that runs each night for years has thousands of files, and each reader opens all of them. A compaction takes
-the place of the files of some epochs that follow on each other. Commits stay as they are. What the manifest shows
-follows from commits and compactions together: the files of a compaction are listed with its last epoch, and the other
-epochs have none.
+A release that runs each night for years has thousands of files, and each reader opens all of them. A compaction
+replaces the files of consecutive epochs. Commits do not change. The manifest follows from commits and compactions
+together: the files of a compaction are listed with its last epoch, and the other epochs have none.
 """
 
 import hashlib
@@ -21,18 +20,18 @@ from pipelines.store.record import Digest, EpochRecord, Files, read_record
 from transforms.common.errors import RefusedError
 
 LARGEST = 256 * 2**20
-"""Bytes that are joined to one file at most: what a reader holds at once."""
+"""Largest number of bytes that are joined into one file: a reader holds a file in memory."""
 
 _JOINED_NAME = re.compile(r"-(?P<first>\d{6})\d{25}-\d+-[0-9a-f]+\.\w+$", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """Files in the place of those of epochs `first` to `last`.
+    """Files that replace those of epochs `first` to `last`.
 
     Attributes:
-        spec_sha256: of the release that it belongs to, as its commits have it.
-        files: by their public names.
+        spec_sha256: digest of the spec in the commits of its release.
+        files: files by their public names.
     """
 
     spec_sha256: str
@@ -42,10 +41,10 @@ class Compaction:
 
     @staticmethod
     def from_json(content: bytes, where: str) -> "Compaction":
-        """Return the compaction that `to_json` was given.
+        """Return the compaction with this JSON content.
 
         Raises:
-            RefusedError: this is no such record; the message names the place `where`.
+            RefusedError: the content is not such a record; the message names the place `where`.
         """
         return read_record(Compaction, content, where, "a record of a compaction")
 
@@ -104,11 +103,11 @@ def join_epochs(
     *,
     largest: int = LARGEST,
 ) -> Compaction:
-    """Join the files of epochs that follow on each other, each query's and side's in the order of the epochs.
+    """Join the files of consecutive epochs, for each query and side in the order of the epochs.
 
     Args:
-        commits: of these epochs.
-        read: the content of a public file, as it was committed.
+        commits: records of these epochs.
+        read: returns the content of a public file, as it was committed.
         put: takes the name and content of each new file.
 
     Raises:
@@ -119,8 +118,8 @@ def join_epochs(
     for (stem, suffix), names in _kinds(commits).items():
         for part, content in enumerate(_parts(names, read, suffix, largest)):
             sha256 = hashlib.sha256(content).hexdigest()
-            # A number in the place of a chunk's: which epochs, which part, and what is in it, so that two programs
-            # that join the same files in other bytes do not write one name.
+            # This number replaces a chunk's number. It holds the epochs, the part and a digest of the content, so that
+            # two programs that join the same files to different bytes do not write one name.
             number = f"{commits[0].epoch:06d}{last.epoch:06d}{part:04d}{int(sha256[:12], 16):015d}"
             name = public_name(f"{stem}-{number}{suffix}", last.attempt)
             put(name, content)

@@ -19,7 +19,7 @@ def folder_at(root: str, *, private: bool) -> Folder:
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path is that of a folder, and not of a spec: of a remote one its name says so."""
+    """Whether a path is that of a folder, and not of a spec. For remote paths, the name decides."""
     return not path.endswith((".yaml", ".yml")) if "://" in path else Path(path).is_dir()
 
 

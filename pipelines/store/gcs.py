@@ -1,10 +1,10 @@
 """A `gs://` prefix for the release store: the operations of a local folder, on objects.
 
 An object is written whole or not at all, and its generation distinguishes versions. An upload whose answer is lost may
-have been done, or may yet be; so the outcome is always read from the bucket, never inferred from a failure. An object
-that can be read is stored permanently, in more than one place: there is nothing to flush.
+have succeeded, or may still succeed later. So the outcome is always read from the bucket, never inferred from a
+failure. An object that can be read is stored permanently, in more than one place: there is nothing to flush.
 
-Who may read the buckets is theirs to say: give the private one to the job alone.
+Access rights belong to the buckets: give only the job access to the private one.
 """
 
 import hashlib
@@ -36,24 +36,24 @@ class GcsFolder:
         return f"{self.root.rstrip('/')}/{name}"
 
     def make(self, name: str = "") -> None:
-        """Object stores have no folders."""
+        """Do nothing: object stores have no folders."""
 
     def refuse_unwritable(self) -> None:
-        """Rights are the bucket's to say, and it says so at the first write."""
+        """Do nothing: the bucket checks rights at the first write."""
 
     def flush(self, names: Iterable[str]) -> None:
-        """Objects that were read or written are durable."""
+        """Do nothing: objects that were read or written are durable."""
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """None is needed: generations keep an old writer from a new object."""
+        """Take no lock: generations prevent an old writer from replacing a new object."""
         yield
 
     def hold(self, name: str) -> None:
-        """Object stores have no locks that a death lets go of."""
+        """Return no lock: object stores have none that ends with its process."""
 
     def is_held(self, name: str) -> None:
-        """Object stores do not show who is alive."""
+        """Return None: object stores do not show whether a run is alive."""
 
     def files(self, folder: str) -> dict[str, int]:
         """Sizes in bytes of all objects under a folder, by name from `root`."""
@@ -86,11 +86,11 @@ class GcsFolder:
             return list(threads.map(self._digest, names))
 
     def write(self, name: str, content: bytes) -> None:
-        """Put an object there, over an older one if need be."""
+        """Write an object, and replace an older one if it exists."""
         self._blob(name).upload_from_string(content, content_type="application/octet-stream")
 
     def put(self, name: str, content: bytes) -> None:
-        """Same as `write`: an object is durable once it is there."""
+        """Same as `write`: a written object is durable."""
         self.write(name, content)
 
     def create(self, name: str, content: bytes, *, draft: str) -> bytes:
@@ -138,12 +138,12 @@ class GcsFolder:
         return True
 
     def remove(self, folder: str) -> None:
-        """Remove all objects under a folder; also if somebody else does so too."""
+        """Remove all objects under a folder. Another process may do so at the same time."""
         with ThreadPoolExecutor(THREADS) as threads:
             list(threads.map(self._remove, self.files(folder)))
 
     def drop(self, names: Iterable[str]) -> None:
-        """Remove objects; also if somebody else does so too."""
+        """Remove objects. Another process may do so at the same time."""
         with ThreadPoolExecutor(THREADS) as threads:
             list(threads.map(self._remove, names))
 
@@ -164,6 +164,6 @@ class GcsFolder:
         return self._bucket().blob(self._name(name))
 
     def _name(self, name: str) -> str:
-        """From a name in the folder to that in the bucket."""
+        """Return the name in the bucket of a name in the folder."""
         prefix = self.root.removeprefix("gs://").partition("/")[2].strip("/")
         return f"{prefix}/{name}" if prefix else name

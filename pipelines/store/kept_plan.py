@@ -1,4 +1,4 @@
-"""The plan as it is committed and published, `plan.json`: with the release's name and the digest of its spec."""
+"""The committed and published plan, `plan.json`, with the release's name and the digest of its spec."""
 
 import json
 import re

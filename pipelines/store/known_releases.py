@@ -1,13 +1,14 @@
-"""Which releases about the same people are known from here, and what all of them cost together.
+"""Find the known releases about the same people, and the sum of their budgets.
 
 Budgets of all releases add up. The first run of a release shows the sum, and so does `ledger`. A release
 is known by a spec in the same folder that reads the same data (`same_data`), by a note that it left (`notes`), and by
-records on the private side: one that begins leaves a record of itself in each of the others' folders, and one of
-each of them in its own. What is found leads further. A release counts from its first commit on.
+records on the private side: a release that begins leaves a record of itself in each of the others' folders, and records
+of the others in its own folder. The search follows the records that it finds. A release counts from its first commit
+on.
 
-A folder that is gone, was moved or cannot be read counts as its record or spec says. Releases that only it knew do not
-count, so the sum is then shown as a lower bound (*at least*); also if a spec or a note there cannot be read. The id in
-a moved folder identifies it. Releases elsewhere are unknown.
+If a folder is missing, was moved or cannot be read, its record or spec states its budget. Releases that only this
+folder knew do not count, so the sum is then shown as a lower bound (*at least*). The same applies if a spec or a note
+there cannot be read. The id in a moved folder identifies it. Releases elsewhere are unknown.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ from transforms.common.cloud import refuse_unreachable
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a private folder holds: its id (empty: none yet), its release if that has begun, records of others."""
+    """Content of a private folder: its id (empty: none yet), its release if that has begun, records of others."""
 
     id: str
     begun: Record | None
@@ -40,7 +41,7 @@ class _Found:
 
 
 def known(spec: Spec) -> Known:
-    """Look at the specs and notes in the folder of this one, and follow the records."""
+    """Read the specs and notes in the folder of this spec, and follow the records."""
     own = _record(spec)
     specs, unread = specs_beside(spec.path, "sums", load)
     notes, unread_notes = notes_for(spec.path)
@@ -92,7 +93,7 @@ def known(spec: Spec) -> Known:
 
 
 def _has_begun(note: Note) -> bool:
-    """Whether a release has an epoch, as far as that can be known; a first run may have failed."""
+    """Whether a release has an epoch, as far as this is known; a first run may have failed."""
     if note.kind != "sums":
         return False
     found = None if note.epochs else _look(note.record)
@@ -108,7 +109,7 @@ def refuse_second(spec: Spec, found: Known) -> None:
 
 
 def keep_note(spec: Spec, store: Store) -> str | None:
-    """Keep a note of a release in the folder of its spec; what to say if that is not possible.
+    """Keep a note of a release in the folder of its spec; return a warning if that is not possible.
 
     Raises:
         RefusedError: a note knows of more epochs than the private folder.

@@ -3,8 +3,8 @@
 A file is complete or absent, also after a power loss: a draft is written and flushed, then linked or renamed, then all
 folders above it are flushed, up to the root of the machine. If the writer died before it flushed a file, the file may
 be only in memory: code that relies on a file flushes it first (`flush`). Files are private until the umask of the
-public side says otherwise. Below the root no link is followed, and files are created exclusively: who may write to the
-public folder must not lead a run to write, or remove, files elsewhere.
+public side says otherwise. Below the root no link is followed, and files are created exclusively: an account that may
+write to the public folder must not cause a run to write or remove files elsewhere.
 """
 
 import errno
@@ -30,13 +30,13 @@ class LocalFolder:
     """Files by their names from the folder `root`, with slashes.
 
     Attributes:
-        private: whether nobody else may look in.
+        private: whether the folder is closed to other accounts.
     """
 
     root: str
     private: bool
     _above: list[Path] = field(default_factory=list, repr=False, compare=False)
-    """Folders above `root` that are on the disk."""
+    """Folders above `root` that are flushed to the disk."""
 
     def path(self, name: str) -> str:
         return os.path.join(self.root, *name.split("/"))  # noqa: PTH118 - keeps a relative root as it was given
@@ -56,7 +56,7 @@ class LocalFolder:
                 folder.mkdir(mode=mode, exist_ok=True)
 
     def refuse_unwritable(self) -> None:
-        """Find out before any work whether something can be written here; nothing is made.
+        """Check before any work whether something can be written here; nothing is created.
 
         Raises:
             OSError: of the folder, or of the one above it in which it would be made.
@@ -69,7 +69,7 @@ class LocalFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold what one process at a time may hold; its death lets go."""
+        """Hold the lock of the folder, which one process at a time can hold. It is released when the process ends."""
         self.make()
         descriptor = os.open(self.path("lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
@@ -80,7 +80,7 @@ class LocalFolder:
                 os.close(descriptor)
 
     def hold(self, name: str) -> RunLock | None:
-        """Lock a new file for the life of a run; None if locks on this disk do not show who is alive."""
+        """Lock a new file for the life of a run; None if locks on this disk do not show whether a run is alive."""
         return hold(self.path(name))
 
     def is_held(self, name: str) -> bool | None:
@@ -134,14 +134,14 @@ class LocalFolder:
         return settled
 
     def flush(self, names: Iterable[str]) -> None:
-        """Bring files and the names that lead to them to the disk, also if another run wrote them."""
+        """Flush files and the folders above them to the disk, also if another run wrote them."""
         names = list(names)
         for name in names:
             _flush(Path(self.path(name)))
         self._flush_folders(names)
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a file there, over an older one if need be; it is on the disk then."""
+        """Write a file, and replace an older one if it exists. Afterwards it is on the disk."""
         self.put(name, content)
         self._flush_folders([name])
 
@@ -210,19 +210,19 @@ class LocalFolder:
         return True
 
     def remove(self, folder: str) -> None:
-        """Remove a folder with all that is in it; also if somebody else does so too."""
+        """Remove a folder with its content. Another process may do so at the same time."""
         shutil.rmtree(self.path(folder), ignore_errors=True)
         if Path(self.path(folder)).exists():
             shutil.rmtree(self.path(folder))  # and say why it cannot be removed
 
     def drop(self, names: Iterable[str]) -> None:
-        """Remove files; also if somebody else does so too."""
+        """Remove files. Another process may do so at the same time."""
         for name in names:
             with suppress(FileNotFoundError), self._inside(name) as (folder, last):
                 _unlink(last, folder)
 
     def _flush_folders(self, names: Iterable[str]) -> None:
-        """Bring the names of files to the disk, and those of all folders above them."""
+        """Flush the folders of files, and all folders above them, to the disk."""
         within = {parent for name in names for parent in PurePosixPath(name).parents}
         for folder in sorted(within, reverse=True):
             _flush(Path(self.path(str(folder))))
@@ -257,7 +257,7 @@ class LocalFolder:
                 raise
 
     def _draft(self, draft: str, folder: int, content: bytes) -> None:
-        """Write a draft into an open folder, in the place of one that a killed run left."""
+        """Write a draft into an open folder, and replace a draft of a killed run."""
         mode = 0o600 if self.private else 0o666
         try:
             descriptor = os.open(draft, NEW, mode, dir_fd=folder)
@@ -290,7 +290,7 @@ def _raise(error: OSError) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Bring a file's content, or a folder's names, to the disk."""
+    """Flush a file's content, or a folder's names, to the disk."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except PermissionError:

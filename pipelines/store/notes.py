@@ -1,4 +1,5 @@
-"""Notes of the releases that specs began: a spec that is edited in place forgets its folders, its note does not.
+"""Notes of the releases that specs began. A spec that is edited in place no longer names its old folders; its note
+does.
 
 A note is a file in `.slackwater`, in the folder of the spec. If that cannot be written, it is in the user's state
 folder (`XDG_STATE_HOME`, by default `~/.local/state`), in `slackwater/` and a digest of the folder of the spec. It
@@ -34,10 +35,10 @@ class Note:
     """A release that a spec began.
 
     Attributes:
-        kind: what the spec is.
+        kind: kind of the spec.
         spec: its name in its folder.
         data: globs from the root.
-        epochs: how many are known to be committed; a stream commits more.
+        epochs: number of epochs that are known to be committed; a stream commits more.
         record: the release.
     """
 
@@ -99,7 +100,7 @@ def refuse_begun(spec: Path, private: str, before: Mapping[str, Record], instead
     Args:
         private: the folder that the spec names now.
         before: releases of the same data that it has begun, by the paths of their notes.
-        instead: what to do to begin another release.
+        instead: words on how to begin another release.
 
     Raises:
         RefusedError: there is one.
@@ -117,7 +118,7 @@ def refuse_begun(spec: Path, private: str, before: Mapping[str, Record], instead
 
 
 def keep(spec: Path, note: Note) -> str | None:
-    """Write a note, unless it is there; what to say if it can be kept nowhere.
+    """Write a note, unless it exists; return a warning if no place can hold it.
 
     Raises:
         RefusedError: the note knows of more epochs.

@@ -1,8 +1,8 @@
-"""How committed epochs become public: their files, then the manifest; and small files as few large ones.
+"""Publication of committed epochs: their files first, then the manifest. Also merges small files into large ones.
 
 The manifest follows from the records alone, so any run that finds a record which is not shown finishes it, to the same
-bytes. It never goes back: a run that writes it has read the records after it took the lock (local) or after it read the
-generation that it replaces (`gs://`), so it knows every epoch that the old manifest shows.
+bytes. It never moves backwards: a run that writes it has read the records after it took the lock (local) or after it
+read the generation that it replaces (`gs://`). So this run knows every epoch that the old manifest shows.
 """
 
 import secrets
@@ -24,8 +24,8 @@ class JoinedFiles:
     """Result of a compaction.
 
     Attributes:
-        made: what it joined; None if there was nothing to join.
-        removed: how many files are gone, small ones and those of compactions that came too late or died.
+        made: the record of the compaction; None if there was nothing to join.
+        removed: number of removed files: small ones, and those of compactions that came too late or died.
     """
 
     made: Compaction | None
@@ -34,7 +34,7 @@ class JoinedFiles:
 
 @dataclass(frozen=True, slots=True)
 class Publisher(Generic[R]):
-    """The way of epochs from the private folder to the public one.
+    """Copies epochs from the private folder to the public one.
 
     Attributes:
         kind: of the epochs.
@@ -73,9 +73,9 @@ class Publisher(Generic[R]):
 
         Args:
             commits: of all epochs.
-            files: that each of them shows.
-            shown: how many the manifest shows.
-            joined: how many are compacted.
+            files: files that each of them shows.
+            shown: number of epochs that the manifest shows.
+            joined: number of epochs that are compacted.
         """
         new = commits[max(shown, joined) :]
         if self.kind.stays:
@@ -123,7 +123,8 @@ class Publisher(Generic[R]):
         return JoinedFiles(made, removed=len(old))
 
     def _join(self, commits: Sequence[R], record: str) -> Compaction:
-        """Join these epochs, unless another run has joined some of them before, and return what is recorded."""
+        """Join these epochs, unless another run has joined some of them before, and return the record of the
+        compaction."""
         digests = {name: (digest, commit.epoch) for commit in commits for name, digest in commit.files.items()}
         draft = f"{COMPACTIONS}/{secrets.token_hex(8)}.draft"
         try:

@@ -1,4 +1,4 @@
-"""What the epochs of all stores have in common: a record for each, of one kind, with the files that it names.
+"""Records of epochs, for all stores: each epoch has a record of one kind, which names its files.
 
 Releases and sanitised records are both published in epochs. What differs between them is a value, `EpochKind`. A record
 is private: it also names the sources that were read and the state that was left. It is read strictly: an unknown or
@@ -48,7 +48,7 @@ class EpochRecord(Protocol):
 
     @property
     def spec_sha256(self) -> str:
-        """Digest of what is done to the data."""
+        """Digest of the part of the spec that defines the processing of the data."""
 
     @property
     def loss(self) -> Budget:
@@ -85,7 +85,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class History(Generic[R]):
-    """What is committed, at least one epoch, and how many epochs of it are shown."""
+    """Committed epochs, at least one, and the number of them that are shown."""
 
     commits: tuple[R, ...]
     shown: int
@@ -98,11 +98,11 @@ class History(Generic[R]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochKind(Generic[R]):
-    """Properties in which the stores of epochs differ.
+    """Properties of a kind of epochs, in which stores differ.
 
     Attributes:
         record: the class of records.
-        called: what a record is, for messages.
+        called: name of a record, for messages.
         continues: whether a record follows the one before it; None comes before the first.
         of_release: members of records that the manifest has once, as in the last record.
         of_epoch: members that the manifest has for each epoch; `files` are those that the epoch shows.

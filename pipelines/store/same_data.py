@@ -1,4 +1,4 @@
-"""Which data specs read, in a form that can be compared: two specs may name one file in different ways."""
+"""Identities of the data that specs read: two specs may name one file in different ways."""
 
 import os
 import re

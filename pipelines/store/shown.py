@@ -1,4 +1,4 @@
-"""What epochs show on the public side: their files, under names that hold epoch and attempt, and the manifest."""
+"""Public files of epochs, under names that hold epoch and attempt, and the manifest."""
 
 import hashlib
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class ShownEpochs:
     def bring(self, commit: EpochRecord, private: Folder) -> None:
         """Copy an epoch's files to the public side, except those that are there already.
 
-        All of them are durable then, also files from a run that died: a manifest names no file that may be lost.
+        Afterwards all of them are durable, also files from a run that died: a manifest names no file that may be lost.
 
         Raises:
             RefusedError: one is neither there nor in the epoch's attempt any more.
@@ -54,7 +54,7 @@ class ShownEpochs:
         self.folder.flush(commit.files)
 
     def bring_text(self, name: str, text: str) -> None:
-        """Put a text there, in the place of any other; it is durable then."""
+        """Write a text file, and replace an older one. Afterwards it is durable."""
         content = text.encode()
         if self.folder.read(name) == content:
             self.folder.flush([name])
@@ -62,7 +62,7 @@ class ShownEpochs:
             self.folder.write(name, content)
 
     def missing(self, files: Sequence[Files]) -> list[tuple[int, str]]:
-        """Compare the sizes of all files of these epochs, which is cheap, with what they should be.
+        """Compare the sizes of all files of these epochs with the committed sizes, which takes little time.
 
         Returns:
             epoch and name of each file that is missing or has another size.

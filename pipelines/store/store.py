@@ -1,6 +1,7 @@
 """The store of epochs: each is published once, with noise sampled once, also if runs crash, repeat or race.
 
-It holds the epochs of a release, or of sanitised records; an `EpochKind` says what differs. Of a release, `public`
+It holds the epochs of a release, or of sanitised records; an `EpochKind` has the properties in which these differ. Of a
+release, `public`
 holds `manifest.json`, `spec.yaml`, `plan.json`, `nodes/`, `estimates/`; `private` holds `commits/`, `compactions/`,
 `loads/`, `attempts/`. Each is a local folder or a `gs://` prefix.
 
@@ -14,7 +15,7 @@ A run that finds a record, a manifest or a published file makes it durable befor
 the run that wrote it may have died before it reached the disk, and without it noise would be sampled a second time.
 `Publisher` shows what is committed.
 
-State stays in its attempt's folder, where the commit says it is; `clean` keeps that of the last two epochs.
+State stays in its attempt's folder, which the commit names; `clean` keeps that of the last two epochs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,12 +64,12 @@ class EpochStore(Generic[R]):
             )
 
     def open(self) -> History[R] | None:
-        """Return what is committed and shown; None if nothing has ever been committed.
+        """Return the committed epochs and the number of shown ones; None if nothing has ever been committed.
 
         The sizes of shown files are checked, unless `show` can bring the files back; their content is not.
 
         Raises:
-            RefusedError: something is there that is not understood, or something is missing.
+            RefusedError: content is invalid, or a part is missing.
         """
         while True:
             manifest = self._public.read(MANIFEST)  # before the records, so that these know of all that it shows
@@ -98,7 +99,7 @@ class EpochStore(Generic[R]):
         return self._committed.epochs()
 
     def files_of(self, commit: R, side: str) -> tuple[Files, bool]:
-        """The public files that hold what an epoch has of a side, and whether they hold others' rows too."""
+        """Return the public files with an epoch's rows of a side, and whether they also hold rows of other epochs."""
         joined = [one for one in self._committed.all()[1] if one.first <= commit.epoch <= one.last]
         files = joined[0].files if joined else commit.files
         return {name: digest for name, digest in files.items() if name.startswith(f"{side}/")}, bool(joined)
@@ -112,17 +113,17 @@ class EpochStore(Generic[R]):
         return self._publication.compact()
 
     def begin(self, epoch: int) -> Attempt:
-        """Make a working folder for an attempt at an epoch; 0 if nothing of it will be published.
+        """Make a working folder for an attempt at an epoch. Epoch 0 means that nothing of it will be published.
 
         Raises:
-            OSError: it cannot be made, or nothing could be published; this is found out before the work.
+            OSError: it cannot be made, or nothing could be published; this is checked before the work.
         """
         if epoch:
             self.refuse_unwritable()
         return self.attempts.begin(epoch)
 
     def refuse_unwritable(self) -> None:
-        """Find out whether the public folder can be written.
+        """Check whether the public folder can be written.
 
         Raises:
             OSError: nothing could be published.
@@ -133,8 +134,8 @@ class EpochStore(Generic[R]):
         """Make an attempt the epoch's, permanently; return the record as it is committed, with its files.
 
         Args:
-            attempt: that has made the files.
-            record: what the run states of the epoch.
+            attempt: attempt that has made the files.
+            record: the statements of the run about the epoch.
             made: files that the attempt must have made, according to its plan. The folder is not listed: one that
                 cannot be listed would look empty.
 
@@ -188,7 +189,8 @@ class EpochStore(Generic[R]):
         self._publication.show()
 
     def discard(self, attempt: Attempt) -> None:
-        """Remove an attempt that ended without a commit; one that is committed, or may yet be, stays."""
+        """Remove an attempt that ended without a commit. An attempt that is committed, or may still be committed,
+        stays."""
         standing = self._private.read(commit_name(attempt.epoch))
         if standing is None:
             needed = self.attempts.began_to_commit(attempt.id)
@@ -206,7 +208,7 @@ class EpochStore(Generic[R]):
         return {id_: run for id_, run in gone.items() if id_ not in committed}
 
     def clean(self) -> list[str]:
-        """Remove attempts that nobody needs any more (`Attempts.is_needless`); their ids."""
+        """Remove attempts that are no longer needed (`Attempts.is_needless`); return their ids."""
         runs = self.attempts.runs()
         lives = {id_: self.attempts.alive(id_, run) for id_, run in runs.items()}
         history = self.open()  # after the question who lives: what a dead run has committed is there by now

@@ -3,9 +3,9 @@
 Sums are exact, of the decimal numbers in the specs: in floating point 0.1 + 0.7 is less than 0.8.
 
 If a release protects a span of time (privacy.protection), the sum is for the shortest span of all: each longer span
-contains such a span. A release that protects all that a unit does then costs (2 epsilon, (1 + e^epsilon)
-delta): the unit as it is, out of the changelog, and in it again as it is without what it did in that span. For all that
-a unit ever does there is no sum.
+contains such a span. A release that protects everything that a unit does then costs (2 epsilon, (1 + e^epsilon) delta):
+in two steps, the unit leaves the changelog, and it returns without its activity in that span. For everything that a
+unit ever does there is no sum.
 """
 
 from collections.abc import Iterable
@@ -23,11 +23,11 @@ class Record:
     """A release and its budget, as another one remembers it.
 
     Attributes:
-        id: what distinguishes it from others wherever its folders are moved; empty if it has none yet.
-        unit: whom it protects.
+        id: identifies the release even if its folders are moved; empty if it has none yet.
+        unit: privacy unit.
         public, private: its folders; local ones from the root.
-        span: of time that it protects, in microseconds; None: all that a unit ever does.
-        near: distances by column, where only the place of a unit is protected in it.
+        span: protected span of time, in microseconds; None: everything that a unit ever does.
+        near: distances by column, if only the place of a unit is protected.
     """
 
     id: str = ""
@@ -173,7 +173,7 @@ def _twice(record: Record, protects: Protection) -> bool:
 
 
 def _exact(number: float) -> Fraction:
-    """The decimal number as it is printed."""
+    """Return a float as the decimal number that is printed for it."""
     return Fraction(repr(number))
 
 
@@ -182,7 +182,7 @@ def _sum(numbers: Iterable[Fraction]) -> Fraction:
 
 
 def _decimal(exact: Fraction) -> str:
-    """All digits of a fraction that is a sum of floats as they are printed."""
+    """Return all digits of a fraction that is a sum of such decimal numbers."""
     with localcontext() as context:
         context.prec = 800  # from 1e308 down to 1e-324 and seventeen digits more
         number = (Decimal(exact.numerator) / Decimal(exact.denominator)).normalize()
