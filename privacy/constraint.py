@@ -1,4 +1,4 @@
-"""Contribution bounds: what one privacy unit may contribute, enforced by truncation, never assumed.
+"""Contribution bounds: limits for the contribution of one privacy unit, enforced by truncation, never assumed.
 
 A contribution bound is a value, the spec's `constraint`. `transforms.aggregation.contribution_bounding` enforces it and
 `privacy.planning.sensitivity` prices it; both read the same value, so that the priced bound is the enforced bound. The

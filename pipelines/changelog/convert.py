@@ -28,7 +28,7 @@ DIAGNOSTICS = "diagnostics"
 def convert(
     layout: Layout, *, folder: str, flags: Sequence[str], bad_rows: float = 0.0, shrink: float = 0.0
 ) -> tuple[list[str], Diagnosis]:
-    """Write the changelog; return the paths of its files, at least one, and what was read.
+    """Write the changelog; return the paths of its files, at least one, and the counts of read rows.
 
     Args:
         layout: Files of the changelog, and the types of their columns.

@@ -72,7 +72,7 @@ class CheckedChangelog:
         return document if self.spec is None else {**document, "spec": self.spec}
 
     def checked(self) -> str:
-        """Return what was written and found, for the data controller."""
+        """Return a summary of the written files and of the check, for the data controller."""
         lines = [f"{self.folder}: {len(self.files)} Parquet files", f"check, {NOTICE}", check_text(self.check)]
         if self.left_out:
             names = f"{counted(len(self.left_out), 'column')} (`--suggest` shows the names)"

@@ -5,12 +5,12 @@
 
     entry             int64 or string; null only in a truncate
     event_time        timestamp in microseconds, UTC
-    order_<i>         int64 or string: what orders changes of one time, if the source has it
+    order_<i>         int64 or string: order of changes of one time, if the source has it
     <owner>           the owner's column under its own name, if it belongs to the mutation
     before, after     structs of all columns of the state and of the key, null where the state does not exist; before if
                       it is known
-    source_file       where the row was read
-    source_row        its number there, from 1; of snapshots no more than a number
+    source_file       file of the row
+    source_row        number of the row in the file, from 1; for snapshots any number
 
 Without states before, the places of rows in the files order changes of the same time. The new files keep that order:
 each holds consecutive rows of one file, and their names follow the places.

@@ -36,7 +36,7 @@ from transforms.sources.diagnostics import Diagnosis, WriteDiagnostics, diagnose
 def run_release(
     job: Job, *, folder: str, format_: OutputFormat, flags: Sequence[str], past: str | None = None, keep: bool = False
 ) -> Diagnosis:
-    """Sample the noise and write `nodes` and `estimates` under `folder`; return what was read.
+    """Sample the noise and write `nodes` and `estimates` under `folder`; return the counts of read rows.
 
     Args:
         job: The job.
@@ -82,7 +82,8 @@ def submit_release(
 
 
 def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeKey, list[bytes]], Diagnosis]:
-    """Return the exact sums of every chunk, without noise, and what queries match. Both are private, for `evaluate`.
+    """Return the exact sums of every chunk, without noise, and the counts of matched rows. Both are private, for
+    `evaluate`.
 
     Args:
         job: The job.
@@ -90,7 +91,7 @@ def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeK
         flags: Beam's pipeline options.
 
     Returns:
-        The encoded sums by node, and what was read.
+        The encoded sums by node, and the counts of read rows.
     """
     _warn(flags)
     sums_folder = FileSystems.join(folder, "sums")

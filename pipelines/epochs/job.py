@@ -1,4 +1,4 @@
-"""From a spec and its plan to what the transforms need, once the first file was inspected."""
+"""Make the arguments of the transforms from a spec and its plan, after the first file was inspected."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,11 +30,11 @@ from transforms.sources.rows import source_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Everything that a pipeline over the changelog is built from.
+    """Arguments of a pipeline over the changelog.
 
     Attributes:
-        layout: files, and the types of their columns.
-        aggregation: what is summed.
+        layout: files of the changelog, and the types of their columns.
+        aggregation: queries, windows and contribution bound.
         plan: the noise and its guarantee.
         shards: into how many parts the units are split.
     """
@@ -56,7 +56,7 @@ class Job:
 
 
 SHARD_BYTES = 16 * 2**20
-"""Bytes of the input, about, that go into one shard, which is held in memory as a whole; less if memory is scarce."""
+"""Approximate number of bytes of input for one shard, which is held in memory; smaller if memory is scarce."""
 
 
 def timeline_of(spec: Spec, until: int, commits: Sequence[Commit] = ()) -> Timeline:
@@ -74,13 +74,13 @@ def timeline_of(spec: Spec, until: int, commits: Sequence[Commit] = ()) -> Timel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What the first run of a release settled for all others, and what the runs before have read.
+    """Decisions of the first run of a release, and the files that earlier runs have read.
 
     Attributes:
         layout: the types of the columns; its files are not read.
-        shards: into how many parts the units are split.
+        shards: number of parts into which the units are split.
         zones: version of `tzdata` of the last of these runs; None if the spec names no time zone.
-        plan: that the release was begun with.
+        plan: plan with which the release began.
         read: the files that were read.
     """
 
@@ -101,21 +101,20 @@ def job_of(
     plan: Plan | None = None,
     rows: pa.Schema | None = None,
 ) -> Job:
-    """Inspect the files and put the job together.
+    """Inspect the files, and make the job.
 
     Args:
         spec: of the release.
-        timeline: the windows to release.
-        shards: how many; by default as the size of the input and the memory of this process ask.
+        timeline: windows to release.
+        shards: number of shards; by default by the size of the input and the memory of this process.
         exact: whether to sum without contribution bounding as well, for the data controller alone.
-        before: what earlier runs settled; only files that they have not read are read.
+        before: decisions of earlier runs; only files that they have not read are read.
         plan: The plan, if `before` has none; default: a new plan.
         rows: the schema of a changelog that comes as rows and not as the spec's files, as `read_rows` reads them.
 
     Raises:
-        SpecError: a column that is missing or of the wrong type, a path that matches nothing.
-        InputError: a file that cannot be read, or one that has changed since it was read; a snapshot that is missing
-            or comes late.
+        SpecError: a column is missing or of the wrong type, or a path matches nothing.
+        InputError: a file cannot be read, or has changed since it was read; or a snapshot is missing or late.
     """
     plan = before.plan if before is not None else plan or plan_of(spec)
     refuse_shorter(plan, timeline.bounds)
@@ -171,7 +170,7 @@ def _of_rows(
     """The layout of rows with this schema.
 
     Raises:
-        SpecError: a column that is missing or of the wrong type, or of another one than in the first run.
+        SpecError: a column is missing, of the wrong type, or of another type than in the first run.
     """
     if before is None:
         return inspect_rows(source, rows, numbers, others, times)
@@ -200,8 +199,8 @@ def _unread(source: Source, before: Before) -> Layout:
     """The layout of the first run, with the files that no run has read.
 
     Raises:
-        InputError: a file that was read is another now. What it held is part of what was published. Or a snapshot
-            cannot be compared with the one before it.
+        InputError: a file that was read has changed, although its old content is part of published numbers. Or a
+            snapshot cannot be compared with the previous one.
     """
     source = named(source)
     read = {file.path: file for file in before.read}

@@ -5,7 +5,7 @@
 
 Windows that are due when the stream begins are released in batch. The stream continues from the state in the store, and
 a restarted stream continues from what was published. The stream uses the clock of the machine that polls for files: a
-window closes with all files that were there `lag` after its end. Later rows count in the next window, by the rule for
+window closes with all files that existed `lag` after its end. Later rows count in the next window, by the rule for
 late rows that all runs have.
 """
 

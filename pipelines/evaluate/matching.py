@@ -20,7 +20,7 @@ MOSTLY_NOISE = 0.5
 
 
 def matching(queries: Sequence[Query], sums: Mapping[NodeKey, Sequence[bytes]]) -> list[dict[str, Any]]:
-    """Return for each query what it matches.
+    """Return for each query the counts of matched rows and units.
 
     Returns:
         The counts of `transforms.aggregation.matched` by their names; the shares `share_of_rows` and `share_of_units`

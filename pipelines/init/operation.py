@@ -1,4 +1,4 @@
-"""`slackwater init`: a spec that `plan` accepts as it is, from answers to a few questions.
+"""`slackwater init`: a spec that `plan` accepts without changes, from answers to a few questions.
 
 The spec has only the answers. From the data, `init` reads the names of the columns of one file and whether its times
 have a zone; on a terminal it asks first. No value is shown or written.
@@ -57,7 +57,7 @@ class FirstSpec:
 
 
 def init(spec: str | Path, **answers: Unpack[Answers]) -> FirstSpec:
-    """Write a first spec, which `plan` accepts as it is.
+    """Write a first spec, which `plan` accepts without changes.
 
     Args:
         spec: Path of the file to write; nothing is overwritten.

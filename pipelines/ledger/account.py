@@ -99,7 +99,7 @@ def totals(commits: Sequence[Commit], spec: Spec, plan: Plan) -> tuple[Spent, Sp
 
 
 def _checked(commits: Sequence[Commit], spec: Spec, plan: Plan) -> Spent:
-    """Return what the whole release spends, after checking that its commits, spec and plan belong together."""
+    """Return the budget of the whole release, after checking that its commits, spec and plan belong together."""
     total = whole(plan)
     _remaining(spec.privacy.epsilon, total.epsilon, spec)
     _remaining(spec.privacy.delta, total.delta, spec)

@@ -51,7 +51,7 @@ class DevicesLedger:
 
 
 def ledger(path: str) -> DevicesLedger:
-    """Return what a survey costs each device."""
+    """Return the cost of a survey for each device."""
     spec = load_local(path)
     return DevicesLedger(
         release=spec.release, epsilon=spec.epsilon, delta=spec.delta, people=spec.people, windows=spec.windows

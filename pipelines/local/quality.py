@@ -81,7 +81,7 @@ def told(design: Design, quality: Quality, *, verified: bool) -> Told:
 
 
 def read_told(text: bytes) -> Told:
-    """Return what `told` made, from its JSON.
+    """Return the result of `told`, from its JSON.
 
     Raises:
         ValueError: The text is not such JSON.

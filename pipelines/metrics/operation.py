@@ -171,7 +171,7 @@ def _of_epochs(
 
 
 def _of_source(passed: float | None, clock: float) -> Iterator[_Fact]:
-    """Yield how far the source has come; nothing if it does not report it."""
+    """Yield the progress of the source; nothing if it does not report it."""
     if passed is None:
         return
     yield _Fact(
@@ -208,7 +208,7 @@ def _passed(spec: Spec, commits: Sequence[Commit]) -> float | None:
 
 
 def _of_people(spec: Spec, store: Store, history: History[Commit]) -> Iterator[_Fact]:
-    """Yield exact facts about people: what was read, and what the state holds."""
+    """Yield exact facts about people: counts of read files and rows, and of the state."""
     commits, last = history.commits, history.last
     reading = store.attempts.reading(last)
 

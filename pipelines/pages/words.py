@@ -1,4 +1,4 @@
-"""Explanations of what a release promises, for the person responsible. Each sentence follows from the spec.
+"""Explanations of the promise of a release, for the person responsible. Each sentence follows from the spec.
 
 `privacy.planning.statement` makes the claim itself and its conditions.
 """
@@ -90,7 +90,7 @@ def how_well(spec: Spec, epsilon: float, delta: float) -> list[str]:
 
 
 def likelihood(epsilon: float, delta: float) -> str:
-    """Return how far two probabilities may differ, as the end of a sentence."""
+    """Return the largest ratio of two probabilities, as the end of a sentence."""
     factor = math.exp(epsilon) if epsilon < 500 else math.inf
     exception = f", except with probability {shown(delta)}" if delta else ""
     return f"the two differ by a factor of at most {_rough(factor)}{exception}."

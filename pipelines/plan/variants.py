@@ -1,6 +1,6 @@
-"""`slackwater plan --compare | --vary | --target`: several specs side by side, and the least epsilon for an error.
+"""`slackwater plan --compare | --vary | --target`: several specs side by side, and the smallest epsilon for an error.
 
-Releases in the output folders are ignored: what is shown is what would be planned.
+Releases in the output folders are ignored: the shown plans are those of new releases.
 """
 
 import itertools

@@ -1,8 +1,9 @@
 """Other kinds of releases than those of sums, sanitised records and surveys of devices, and which commands they have.
 
-A kind is a folder that nothing else imports (`tests/test_house.py`): it goes with its folder, its entry here, and its
-own command. For each command that it has, the folder has a module with a function, both of the command's name; it takes
-what the command takes. The module `ledger` also has `beside`, the releases next to a spec (`pipelines.ledger.apart`).
+A kind is a folder that nothing else imports (`tests/test_house.py`): to remove a kind, remove its folder, its entry
+here, and its own command. For each command that it has, the folder has a module with a function, both of the command's
+name, with the arguments of the command. The module `ledger` also has `beside`, the releases next to a spec
+(`pipelines.ledger.apart`).
 """
 
 from collections.abc import Callable, Mapping
@@ -50,7 +51,7 @@ OTHERS: Mapping[Kind, OtherKind] = {
 
 
 def of_other_kind(command: str, path: str) -> Callable[..., Any] | None:
-    """Return the function of a command for what is at a path.
+    """Return the function of a command for the kind of release at a path.
 
     Args:
         command: Name of the command.

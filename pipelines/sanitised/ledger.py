@@ -74,7 +74,7 @@ class RecordsLedger:
 
 
 def ledger(path: str) -> RecordsLedger:
-    """Return what each sanitised record costs, and the number of records of each run.
+    """Return the cost of each sanitised record, and the number of records of each run.
 
     Args:
         path: Path of the spec, or of a public folder.

@@ -1,4 +1,4 @@
-"""`slackwater show` of sanitised records: what all of them tell, as one table."""
+"""`slackwater show` of sanitised records: the estimates from all of them, as one table."""
 
 from collections.abc import Sequence
 

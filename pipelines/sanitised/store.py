@@ -28,22 +28,22 @@ NAMES_FILE = "names.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sanitised:
-    """One epoch. The run states what it did; the store adds the last four when it commits.
+    """Commit record of one epoch. The run supplies the first members; the store adds the last four when it commits.
 
     Attributes:
-        release: name.
+        release: name of the release.
         epoch: 1, 2, ...
-        spec_sha256: of what is done to records.
-        statement: of the whole release, in words.
+        spec_sha256: digest of the mechanisms.
+        statement: statement of the whole release, in words.
         loss: epsilon and delta of each record.
-        records: how many came out. Public.
-        left_out: rows whose names were done before, or came again. Private.
-        plan: of epoch 1, the plan of the whole release as it is published; of all others empty.
-        attempt: whose files these are.
+        records: number of sanitised records. Public.
+        left_out: number of rows whose names were done before, or occurred again. Private.
+        plan: the published plan of the whole release in epoch 1; empty in all other epochs.
+        attempt: id of the attempt that made the files.
         committed_at: ISO 8601, UTC.
-        files: records by their public names.
+        files: files of records by their public names.
         state: the file of names that are done with it. Private.
-        plan_sha256: of the plan.
+        plan_sha256: digest of the plan.
     """
 
     release: str
@@ -67,10 +67,10 @@ def sanitised_store(public: str, private: str) -> EpochStore[Sanitised]:
 
 
 def all_epochs(public: str, private: str) -> tuple[Sanitised, ...]:
-    """Return what is committed in two folders.
+    """Return the committed epochs in two folders.
 
     Raises:
-        RefusedError: something is missing, or not what was committed.
+        RefusedError: a file is missing, or differs from the committed one.
     """
     history = sanitised_store(public, private).open()
     return () if history is None else history.commits
@@ -80,7 +80,7 @@ def names_done(store: EpochStore[Sanitised], commits: Sequence[Sanitised]) -> pa
     """Return the names that are done.
 
     Raises:
-        RefusedError: a list of names is not what was committed.
+        RefusedError: a list of names differs from the committed one.
     """
     found = [pa.array([], pa.string())]
     for commit in commits:

@@ -1,4 +1,4 @@
-"""The shape of `cells:` in a query: what its ordered cells are used for, and which sums over cells get noise."""
+"""The shape of `cells:` in a query: the purpose of its ordered cells, and which sums over cells get noise."""
 
 from typing import Annotated, Self
 
@@ -29,7 +29,7 @@ class CellsSection(Section):
         return self
 
     def choice(self, listed: tuple[tuple[Range | None, ...], ...]) -> CellChoice:
-        """Return what the section fixes for the planner.
+        """Return the settings that the section fixes for the planner.
 
         Args:
             listed: The published ranges, each with its part of each axis; None: the whole axis.

@@ -54,7 +54,7 @@ FormatName = Annotated[str, BeforeValidator(one_of(FORMATS))]
 
 
 class FreshnessSection(Section):
-    """The file or the topic that reports how far the source has come: exactly one of the two."""
+    """The file or the topic that reports the progress of the source: exactly one of the two."""
 
     file: Text | None = None
     heartbeat: Text | None = None
@@ -200,7 +200,7 @@ class ChangelogSection(Section):
 
     @property
     def told(self) -> FreshnessSection | None:
-        """The file or topic that reports how far the source has come; None if newer files or the clock do."""
+        """The file or topic that reports the progress of the source; None if newer files or the clock do."""
         return self.freshness if isinstance(self.freshness, FreshnessSection) else None
 
     def _freshness_problems(self, format_: Format) -> list[Problem]:

@@ -48,7 +48,7 @@ class Changelog:
         source: The files and their columns, with the privacy unit's column. Relative paths start at the current folder.
         bad_rows: Largest share of rows that may be unusable, at least 0 and below 1.
         shrink: Largest share of its rows that a snapshot may have lost since the one before; None for other formats.
-        freshness: Rule for how far the source has come; None: the clock alone decides when a window is over.
+        freshness: Rule for the progress of the source; None: the clock alone decides when a window is over.
     """
 
     source: Source
@@ -59,7 +59,7 @@ class Changelog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privacy:
-    """Who is protected, how well, and what each may contribute.
+    """Privacy unit, protection and contribution bound.
 
     Attributes:
         unit: `entry`, or the column that names the owner.

@@ -119,7 +119,8 @@ class QuerySection(Section):
         )
 
     def over_cells(self) -> CellChoice:
-        """Return what the spec fixes of the strategy over cells; published ranges make it serve listed ranges.
+        """Return the settings of the strategy over cells that the spec fixes; published ranges make it serve listed
+        ranges.
 
         Raises:
             RuleError: The cells are for listed ranges, and no ranges are published.

@@ -111,7 +111,7 @@ class StrategySection(Section):
     adaptive: AdaptiveSection | None = None
 
     def choice(self) -> Choice:
-        """Return what the section fixes for the planner."""
+        """Return the settings that the section fixes for the planner."""
         if self.adaptive is not None:
             return Choice()
         if self.direct is not None:
@@ -158,7 +158,7 @@ Strategy = Annotated[
 
 
 def choice_of(strategy: Strategy) -> Choice:
-    """Return what a strategy fixes for the planner: nothing if levels are published adaptively."""
+    """Return the settings that a strategy fixes for the planner; none if levels are published adaptively."""
     return strategy.choice() if isinstance(strategy, StrategySection) else Choice(name=strategy)
 
 

@@ -13,7 +13,7 @@ Purpose = Workload | Literal["listed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellChoice:
-    """Settings of the spec for the strategy over cells; the planner decides what is None.
+    """Settings of the spec for the strategy over cells; the planner chooses settings that are None.
 
     Attributes:
         name: key of privacy.cells.table.OFFERS.

@@ -12,7 +12,7 @@ is fixed by its weight, so each query is planned separately.
 If the spec requires more of ordered cells than separate noise, strategies over cells (privacy.cells) are combined with
 those in time, and compared with them by the mean variance of the required queries over cells.
 
-Pan's theorems 4.8 and 4.9, which say when sliding windows should be derived from a tree, are the special case of two
+Pan's theorems 4.8 and 4.9, which state when sliding windows should be derived from a tree, are the special case of two
 candidates: tests/paper.py has their conditions, and a test compares the choice with them.
 """
 

@@ -23,7 +23,7 @@ WIDEST = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Strategy settings of the spec; the planner decides what is None.
+    """Strategy settings of the spec; the planner chooses settings that are None.
 
     Attributes:
         name: `auto`, or a key of privacy.strategies.table.OFFERS.

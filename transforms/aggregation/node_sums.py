@@ -1,4 +1,4 @@
-"""Exact sums of nodes: what is summed, the keys of chunks, and the encoding of chunks.
+"""Exact sums of nodes: their definition, the keys of chunks, and the encoding of chunks.
 
 A large release is cut into chunks of cells, the same in all runs, each with a separate state. A run that closes many
 windows processes a chunk in blocks of windows, so that no step holds all nodes at once.
