@@ -1,19 +1,22 @@
 """Projection to non-negative cells with an unchanged sum, under a strategy over cells.
 
 Under a strategy S over cells the noise of different cells is correlated, so distances are measured in its nodes: the
-projection minimises (p - y)^T S^T S (p - y) over p under these conditions, which gives the least-squares estimate from
-the noisy nodes with these conditions added. The Euclidean projection would subtract the same from each cell and so
-worsen the sums that
-S is for: of 256 cells, 192 of them empty, under a tree of 4 layers with noise of deviation 7, it leaves an RMSE of 142
-in the sum of the upper half; this projection leaves 10, the raw numbers 8, and it halves the RMSE of the cells (6.3)
-and of 9 empty cells together (9.3 to 1.5). With q = (S^T S)^-1 the minimum is p = y + H mu for the mu >= 0 that
-minimises mu^T H mu / 2 + mu^T y, where H = q - q 1 1^T q / (1^T q 1) keeps the sum. It is computed in `STEPS` steps of
-accelerated projected gradients (Beck, Teboulle, SIAM J. Imaging Sciences 2, 2009), restarted in each row if they lead
-back
-(O'Donoghue, Candes, Found. Comput. Math. 15, 2015). A cell's steps are as long as its diagonal entry of a D with
-H <= q <= D^-1. After these steps cells are below zero by up to 0.003 of their noise under the planner's choice for some
-1,000 cells, 0.005 if a layer of larger sums weighs 12 times as much as cells, and 0.02 under prefixes. A final
-Euclidean projection makes the conditions hold exactly.
+projection minimises (p - y)^T S^T S (p - y) over p under these conditions. This is the least-squares estimate from the
+noisy nodes with these conditions added.
+
+The Euclidean projection would subtract the same from each cell, and so worsen the sums that S is for. Example: 256
+cells, 192 of them empty, under a tree of 4 layers with noise of deviation 7. In the sum of the upper half, the Euclidean
+projection leaves an RMSE of 142, this projection leaves 10, and the raw numbers have 8. This projection halves the RMSE
+of the cells (6.3), and reduces that of 9 empty cells together from 9.3 to 1.5.
+
+With q = (S^T S)^-1 the minimum is p = y + H mu for the mu >= 0 that minimises mu^T H mu / 2 + mu^T y, where H = q -
+q 1 1^T q / (1^T q 1) keeps the sum. It is computed in `STEPS` steps of accelerated projected gradients (Beck, Teboulle,
+SIAM J. Imaging Sciences 2, 2009), restarted in each row if they lead back (O'Donoghue, Candes, Found. Comput. Math. 15,
+2015). A cell's steps are as long as its diagonal entry of a D with H <= q <= D^-1.
+
+After these steps cells are below zero by up to 0.003 of their noise under the planner's choice for some 1,000 cells,
+0.005 if a layer of larger sums weighs 12 times as much as cells, and 0.02 under prefixes. A final Euclidean projection
+makes the conditions hold exactly.
 
 The statements on intervals in privacy.consistency hold for any projection.
 """

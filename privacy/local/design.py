@@ -64,8 +64,7 @@ class Design:
         space: the answers and their possible changes.
         windows: number of windows.
         epsilon, delta: parameters of everything that a device ever sends; without a delta, two people whose changes
-        have
-            enough separate windows reach epsilon.
+            have enough separate windows reach epsilon.
         reported: changes, or answers once.
         basis: the questions, if layers have signs.
         layers: in ascending order of their spans, each a multiple of the one before; the first has single windows.
