@@ -5,9 +5,9 @@ projection minimises (p - y)^T S^T S (p - y) over p under these conditions. This
 noisy nodes with these conditions added.
 
 The Euclidean projection would subtract the same from each cell, and so worsen the sums that S is for. Example: 256
-cells, 192 of them empty, under a tree of 4 layers with noise of deviation 7. In the sum of the upper half, the Euclidean
-projection leaves an RMSE of 142, this projection leaves 10, and the raw numbers have 8. This projection halves the RMSE
-of the cells (6.3), and reduces that of 9 empty cells together from 9.3 to 1.5.
+cells, 192 of them empty, under a tree of 4 layers with noise of deviation 7. In the sum of the upper half, the
+Euclidean projection leaves an RMSE of 142, this projection leaves 10, and the raw numbers have 8. This projection
+halves the RMSE of the cells (6.3), and reduces that of 9 empty cells together from 9.3 to 1.5.
 
 With q = (S^T S)^-1 the minimum is p = y + H mu for the mu >= 0 that minimises mu^T H mu / 2 + mu^T y, where H = q -
 q 1 1^T q / (1^T q 1) keeps the sum. It is computed in `STEPS` steps of accelerated projected gradients (Beck, Teboulle,
