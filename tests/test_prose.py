@@ -42,7 +42,7 @@ PHRASES = {
 FOUND = re.compile(rf"\b(?:{'|'.join(PHRASES)})")
 LINE_END = re.compile(r"\s*\n\s*(?:#:? )?")
 
-ALLOWED = {"pages": 0, "code": 25}
+ALLOWED = {"pages": 0, "code": 21}
 """How many of these phrases pages and code may hold, until they are rewritten. Lower the numbers, never raise them."""
 
 EXCEPT = ("docs/proofs/", "tests/fuzz/", "tests/test_prose.py")

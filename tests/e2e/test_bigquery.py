@@ -335,7 +335,7 @@ def test_a_job_that_another_run_sent_in_the_meantime_is_reused(
     assert release.rows().num_rows == rows > 0
 
 
-def test_a_release_in_a_user_pipeline_is_loaded_once_though_its_step_is_repeated(
+def test_a_release_in_a_user_pipeline_is_loaded_once_even_if_its_step_is_repeated(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release.spec()

@@ -165,7 +165,7 @@ def test_nightly_copies_give_the_numbers_of_the_source(slackwater: CommandLine) 
     assert copies.equals(source)
 
 
-def test_nobody_else_may_look_into_the_folder(slackwater: CommandLine) -> None:
+def test_no_other_account_may_read_the_folder(slackwater: CommandLine) -> None:
     slackwater("changelog", "spec.yaml", "-o", "copy")
 
     folder = slackwater.folder / "copy"

@@ -210,7 +210,7 @@ def test_a_run_that_stalls_while_others_continue_names_the_winner(
     }
 
 
-def test_all_rows_of_a_node_have_one_draw_though_a_repeated_step_writes_late(
+def test_all_rows_of_a_node_have_one_sample_even_if_a_repeated_step_writes_late(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every bundle runs twice, and nodes of the first time are written once more after the second, as by a worker that

@@ -67,7 +67,7 @@ def test_commits_that_cannot_be_listed_are_not_a_release_that_was_never_begun(sl
     assert contents(slackwater.folder / "out") == before
 
 
-def test_a_draw_that_may_not_be_shown_is_shown_later(slackwater: CommandLine) -> None:
+def test_a_committed_sample_that_cannot_be_shown_is_shown_later(slackwater: CommandLine) -> None:
     nodes = slackwater.folder / "out/public/wards/nodes"
     nodes.mkdir(parents=True)
 

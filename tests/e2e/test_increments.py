@@ -269,7 +269,7 @@ def test_increments_follow_the_late_rule(slackwater: CommandLine, case: Case) ->
     verify(store, store.commits())
 
 
-def test_each_node_has_one_draw_in_all_published_rows_though_every_bundle_runs_twice(
+def test_each_node_has_one_sample_in_all_published_rows_even_if_every_bundle_runs_twice(
     slackwater: CommandLine,
 ) -> None:
     """With real noise: levels of later epochs are made from nodes that earlier ones told."""

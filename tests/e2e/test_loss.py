@@ -94,7 +94,7 @@ def test_a_public_folder_that_is_lost_or_far_behind_is_restored_from_any_copy_of
 
 
 @pytest.mark.parametrize("night", range(NIGHTS))
-def test_without_the_private_folder_of_the_last_published_epoch_nothing_is_drawn(
+def test_without_the_private_folder_of_the_last_published_epoch_nothing_is_sampled(
     slackwater: CommandLine, history: Path, night: int
 ) -> None:
     put(slackwater.folder, night, "private", history)
@@ -118,7 +118,7 @@ def test_a_reader_keeps_its_view_while_epochs_are_added_and_compacted(
 
 
 @pytest.mark.parametrize("night", [0, 2])
-def test_with_a_note_next_to_the_spec_nothing_is_drawn_if_both_folders_are_lost_or_old(
+def test_with_a_note_next_to_the_spec_nothing_is_sampled_if_both_folders_are_lost_or_old(
     slackwater: CommandLine, history: Path, night: int
 ) -> None:
     goes_on(slackwater, history)

@@ -30,7 +30,7 @@ def nodes(value: float) -> bytes:
     return file.getvalue()
 
 
-def test_the_check_detects_a_second_draw_and_a_loss() -> None:
+def test_the_check_detects_a_second_sample_and_a_loss() -> None:
     """A check that misses this fault would make the benchmark worthless."""
     seen = Seen()
     seen.look({"nodes/a-1.parquet": nodes(3.0)})

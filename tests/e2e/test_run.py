@@ -457,7 +457,7 @@ def test_json_is_one_document_with_the_promised_members(slackwater: CommandLine)
         assert all({"rmse_observed", "rmse_predicted", "bounding_rmse"} <= set(number) for number in query["numbers"])
 
 
-def test_private_things_are_for_their_owner_alone(slackwater: CommandLine) -> None:
+def test_private_files_are_accessible_to_their_owner_alone(slackwater: CommandLine) -> None:
     folder = released(slackwater)
     assert slackwater("evaluate", "spec.yaml", "--runs=1", "--truth=truth.parquet").code == 0
 

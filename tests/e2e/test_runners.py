@@ -168,7 +168,7 @@ def test_a_run_has_the_sums_and_rows_of_the_embedded_runner(runner, name, embedd
 
 
 @on((("Flink", "local"),))
-def test_reports_and_sanitised_records_come_out_once_and_are_counted_alike(runner, name, tmp_path, request):
+def test_reports_and_sanitised_records_are_published_once_and_counted_in_the_same_way(runner, name, tmp_path, request):
     """Records at an epsilon at which one of 40 values comes out as another with probability 1e-15."""
     people = 2000
     ward = Category.planned("ward", ["a", "b", "other"], missing="other", epsilon=40.0)
@@ -210,7 +210,7 @@ def test_reports_and_sanitised_records_come_out_once_and_are_counted_alike(runne
 @FLINK_GROUP
 def test_workers_that_flink_starts_share_no_noise(flink, tmp_path):
     """They are forked from one process, which has imported everything."""
-    for _ in range(2):  # each job has workers of its own, and Flink may give all elements of one to a single worker
+    for _ in range(2):  # each job has separate workers, and Flink may give all elements of one to a single worker
         with begin_pipeline(flink.flags) as pipeline:
             pieces = pipeline | beam.Create(range(24)) | beam.Reshuffle()
             pieces | beam.Map(keep_own, str(tmp_path))

@@ -189,7 +189,7 @@ def test_a_refused_table_is_reported_with_a_remedy(
     assert told.startswith("slackwater: house-1.wards.all: ")
 
 
-def test_a_table_that_may_be_read_and_not_written_is_refused_before_anything_is_sampled(
+def test_a_read_only_table_is_refused_before_anything_is_sampled(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     columns = {"release": "STRING", "epoch": "INTEGER", "query": "STRING", "kind": "STRING", "ward": "STRING"}

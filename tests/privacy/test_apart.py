@@ -107,7 +107,7 @@ def test_the_charge_is_reached_if_the_horizon_is_far(boundaries):
 @pytest.mark.slow
 @pytest.mark.parametrize("refine", ["subtraction", "least_squares"])
 @pytest.mark.parametrize("boundaries", [1, 2, 3, 5, 12])
-def test_the_last_boundary_ends_a_node_of_every_layer_where_the_horizon_cuts_them(refine, boundaries):
+def test_the_last_boundary_ends_a_node_of_every_layer_if_the_horizon_cuts_them(refine, boundaries):
     g, reached = on_a_line(boundaries), 0
     for c, h, windows, initial in itertools.product((2, 3), (2, 3, 5), (5, 9, 10, 13, 15), (True, False)):
         strategy = Tree(branching=c, height=h, refine=refine, windows=windows, initial_level=initial)

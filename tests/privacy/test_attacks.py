@@ -275,7 +275,7 @@ def test_data_moved_into_the_noise_change_no_published_byte(leaf, series, horizo
 
 
 @pytest.mark.parametrize("refine", [*REFINES, "factorised"])
-def test_where_no_merged_leaf_has_closed_yet_nothing_is_published(refine):
+def test_before_the_first_merged_leaf_closes_nothing_is_published(refine):
     """Weekly numbers alone, on leaves of two days, released after the first day."""
     measure = Measure(kind="count", fine=True)
     strategy: Strategy = Factorised(kernel=Coefficients(leak=0.1), windows=12, initial_level=False)

@@ -51,7 +51,7 @@ def test_a_cycle_counts_as_one_composite_state():
     assert bound.path[1] == ("surgery", "ward a", "ward b")
 
 
-def test_several_cycles_are_told_apart():
+def test_several_cycles_are_distinguished():
     bound = longest_changes({"none": ["a"], "a": ["b"], "b": ["a", "c"], "c": ["d"], "d": ["c"]})
 
     assert bound.merged == (("a", "b"), ("c", "d"))

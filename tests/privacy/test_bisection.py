@@ -1,4 +1,4 @@
-"""Bisection returns a number that was checked, whichever end is good, so privacy bounds are never crossed."""
+"""Bisection returns a number that was checked, for either end, so privacy bounds are never crossed."""
 
 import pytest
 

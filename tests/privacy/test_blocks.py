@@ -177,7 +177,7 @@ def test_each_entry_of_an_owner_is_charged_in_every_norm(block):
     assert of_net(filtered, of_three).coordinates == 3 * of_net(filtered, of_filter).coordinates
 
 
-def test_both_courses_may_count_for_long_where_only_one_was_there_at_a_time():
+def test_both_courses_may_count_for_long_even_if_only_one_existed_at_a_time():
     """In six windows one or the other is present; counted states differ at ten ends of windows, seven in two cells."""
     a, b = 1, 2
     one = np.array([0, 0, a, 0, 0, 0, 0, 0, a, a, a, a, a])

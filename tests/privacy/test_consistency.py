@@ -104,7 +104,7 @@ def test_the_error_grows_by_no_more_than_twice_that_of_the_total(counts, data):
     assert raw.sum() < 0 or error <= np.linalg.norm(noise) + 2 * abs(noise.sum()) + 1e-9
 
 
-def test_a_single_draw_can_come_out_worse_as_the_text_warns():
+def test_a_single_sample_can_have_a_larger_error_as_the_text_warns():
     truth, raw = np.array([[0.0, 0.0, 10.0]]), np.array([[-4.0, -4.0, 10.0]])
 
     assert np.linalg.norm(project(raw) - truth) == pytest.approx(8)

@@ -24,7 +24,7 @@ def moved(mutations: list[Mutation], constraint: AtMost | Within) -> int:
 
 
 @pytest.mark.parametrize("changes", [0, -1])
-def test_at_most_nothing_is_refused(changes):
+def test_at_most_below_one_is_refused(changes):
     with pytest.raises(ValueError, match="at_most"):
         AtMost(changes)
 

@@ -32,7 +32,7 @@ def test_the_second_moment_is_that_of_all_sets_of_windows(windows: int, changes:
 
 
 @pytest.mark.parametrize(("windows", "changes", "stretch"), [(6, 1, 2), (7, 2, 3), (8, 3, 4), (5, 2, 2)])
-def test_within_a_stretch_the_place_is_drawn_as_well(windows: int, changes: int, stretch: int) -> None:
+def test_within_a_stretch_the_place_is_also_random(windows: int, changes: int, stretch: int) -> None:
     inner = second_moment(stretch, changes, stretch)
     expected = np.zeros((windows, windows))
     for place in range(windows - stretch + 1):

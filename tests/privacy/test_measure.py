@@ -138,7 +138,7 @@ def test_infinite_values_count_as_the_bounds(kind, bounds):
 
 
 @pytest.mark.parametrize("kind", ["mean", "second_moment", "variance"])
-def test_a_ratio_over_nothing_is_not_a_number(kind):
+def test_a_ratio_over_no_entries_is_not_a_number(kind):
     measure = Measure(kind=kind, low=0, high=1)
     for count in (0.0, -3.0):
         nothing = [np.array([count]), *[np.array([5.0])] * (len(measure.components) - 1)]

@@ -141,7 +141,7 @@ LAGS = (1, 2, 8)
 
 
 @pytest.mark.parametrize("make", DISTRIBUTIONS)
-def test_draws_are_not_correlated_with_later_draws(make):
+def test_samples_are_not_correlated_with_later_samples(make):
     drawn = sample(make, WIDE)
 
     for lag in LAGS:
@@ -149,7 +149,7 @@ def test_draws_are_not_correlated_with_later_draws(make):
         assert sign_agreement(drawn, lag) <= allowed
 
 
-def test_repeated_draws_are_detected():
+def test_repeated_samples_are_detected():
     repeated = np.repeat(sample(DiscreteGaussian, WIDE)[: N // 2], 2)
 
     allowed = agreement_allowed(N - 1, FALSE_ALARM / TESTS / len(DISTRIBUTIONS) / len(LAGS))

@@ -56,7 +56,7 @@ def test_filled_in_it_is_a_spec(format_: str, tmp_path: Path) -> None:
     assert dict(next(q for q in spec.queries if q.name == "by_ward").by) == {"ward": ("a", "b", "other")}
 
 
-def test_as_it_is_no_command_takes_it(tmp_path: Path) -> None:
+def test_no_command_accepts_it_unchanged(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(suggested(source_at(tmp_path)))
 
     with pytest.raises(SpecError) as caught:

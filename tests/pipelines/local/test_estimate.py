@@ -135,7 +135,7 @@ _REPORT: dict[str, Any] = {
 AT = ("--until", "2025-01-13T00:00:00Z")
 
 
-def test_forged_rows_erase_nobody_s_report_where_signatures_are_verified(command: Command) -> None:
+def test_forged_rows_erase_no_report_if_signatures_are_verified(command: Command) -> None:
     rows = sent_files(command)
     forged = [{**row, "sign": -row["sign"]} for row in rows[:7]]
     write_table(pa.Table.from_pylist(forged), "forged.csv", format_="csv")

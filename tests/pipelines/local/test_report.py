@@ -66,7 +66,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "change", "message"), WRONG, ids=[change[1] for _, change, _ in WRONG])
-def test_files_that_do_not_go_together_are_refused(files, tmp_path, monkeypatch, capsys, name, change, message):
+def test_files_that_do_not_belong_together_are_refused(files, tmp_path, monkeypatch, capsys, name, change, message):
     monkeypatch.chdir(tmp_path)
     for path in map(Path, files):
         text = path.read_text()

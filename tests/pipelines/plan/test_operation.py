@@ -61,7 +61,7 @@ def test_95_percent_of_numbers_are_within_the_margin_of_error_of_plan(slackwater
 
 
 @pytest.mark.parametrize("kind", ["mean", "second_moment", "variance"])
-def test_a_ratio_over_enough_entries_is_no_further_off(kind: str) -> None:
+def test_a_ratio_over_enough_entries_is_within_the_stated_error(kind: str) -> None:
     """Worst noise within the half widths, over entries that hold anything within the bounds."""
     measure = Measure(kind=kind, low=-4, high=8)
     components, entries = measure.components, 60

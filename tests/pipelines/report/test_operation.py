@@ -245,7 +245,7 @@ def test_numbers_on_the_page_have_three_digits_of_their_noise_rounded_outward() 
     assert line == {"v": [1234.6, 0], "lo": [1217.5, -17.1], "hi": [1251.6, 17.1]}
 
 
-def test_windows_of_a_calendar_lie_where_its_clocks_say() -> None:
+def test_windows_of_a_calendar_follow_its_clocks() -> None:
     """From where a number is, where its last window begins, and where that ends."""
     query = Query(name="came", measure=Measure(kind="count"), publish=(Series(kind="sliding", width=2),))
     value = np.zeros((2, 1))

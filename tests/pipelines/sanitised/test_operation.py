@@ -87,7 +87,7 @@ def records(folder: Path) -> list[dict[str, str]]:
     return [row for name in files for row in csv.DictReader((folder / name).read_text().splitlines())]
 
 
-def test_records_come_out_as_many_and_nothing_else_of_them_does(slackwater):
+def test_the_number_of_records_is_kept_and_nothing_else_of_them_is_published(slackwater):
     said = slackwater("sanitise", "spec.yaml")
 
     assert (said.code, said.err) == (0, "")
@@ -114,7 +114,7 @@ def test_values_of_functions_hold_no_private_member_of_an_epoch(slackwater):
     assert [one.files for one in epochs] == [one.files for one in private * 2]
 
 
-def test_a_record_is_sanitised_once_however_often_it_comes(slackwater):
+def test_a_record_that_is_read_several_times_is_sanitised_once(slackwater):
     """Of 55 records 40 are done in the first run; one comes twice in one file. 15 are left."""
     slackwater("sanitise", "spec.yaml")
     before = contents(slackwater.folder / "public")
@@ -289,7 +289,7 @@ def test_another_spec_is_another_release_but_paths_may_change(slackwater):
 
 
 @pytest.mark.parametrize("format_", ["parquet", "jsonl"])
-def test_records_of_all_formats_come_out_in_all_formats(slackwater, format_):
+def test_records_of_all_formats_can_be_written_in_all_formats(slackwater, format_):
     shutil.rmtree(slackwater.folder / "data")
     people(slackwater.folder / f"data/all.{format_}", range(30))
     changes = [

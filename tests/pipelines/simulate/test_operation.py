@@ -48,7 +48,7 @@ def made(path: Path, seed: int = 1, **rates: float) -> pa.Table:
     )
 
 
-def test_entries_come_change_and_go_as_often_as_the_rates_say(spec: Path) -> None:
+def test_entries_come_change_and_go_at_the_given_rates(spec: Path) -> None:
     """Numbers are Poisson: 6 standard deviations, of fixed draws."""
     start, table = load(spec).schedule.start, made(spec)
     time, gone = table[TIME].cast(pa.int64()).to_numpy() - start, table[STATE].is_null().to_numpy(zero_copy_only=False)
@@ -80,7 +80,7 @@ def test_columns_are_those_of_the_spec_and_one_seed_gives_one_changelog(spec: Pa
     assert set(owners["person_count_distinct"].to_pylist()) == {1}
 
 
-def test_a_unit_is_in_one_class_for_ever_and_each_class_has_units(spec: Path) -> None:
+def test_a_unit_never_changes_its_class_and_each_class_has_units(spec: Path) -> None:
     classes = "constraint: {by: fare, classes: {a: {at_most: 2, entries: 1}, b: {at_most: 4, entries: 1}}}}"
     spec.write_text(SPEC.replace("protects: {span: 7d}, constraint: {entries: 2}}", classes))
     there = (table := made(spec)).filter(table[STATE].is_valid())

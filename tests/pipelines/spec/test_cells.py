@@ -78,7 +78,7 @@ def test_impossible_settings_are_refused_with_a_reason(tmp_path, cells, changes,
         load(written(tmp_path, cells, *changes))
 
 
-def test_settings_of_a_kdtree_count_where_they_are_given(tmp_path):
+def test_settings_of_a_kdtree_are_used_if_they_are_given(tmp_path):
     """The digest is the same with and without them."""
     adaptive = ("strategy: disjoint", "strategy: {adaptive: bd}")
     said = ("{strategy: kdtree}", "{strategy: kdtree, height: 2}", "{strategy: kdtree, splits: 0.3}")

@@ -50,7 +50,7 @@ def test_a_time_written_and_read_is_the_same_moment(naive: datetime, minutes: in
     assert microseconds(parse_time(time_text(moment))) == microseconds(moment)
 
 
-def test_microseconds_are_exact_where_floats_are_not() -> None:
+def test_microseconds_are_exact_beyond_the_precision_of_floats() -> None:
     assert microseconds(parse_time("2262-04-11T23:47:16.854775Z")) == 9_223_372_036_854_775
 
 

@@ -159,7 +159,7 @@ def test_equivalent_specs_have_the_same_hash(tmp_path: Path) -> None:
     assert loaded(tmp_path, same).sha256 == loaded(tmp_path, GOOD).sha256
 
 
-def test_what_stops_a_run_is_not_frozen(tmp_path: Path) -> None:
+def test_settings_that_stop_a_run_are_not_frozen(tmp_path: Path) -> None:
     """Otherwise a table that really lost half of its rows would end its release."""
     snapshots = changed("  time: at\n", "", changed("format: parquet", "format: snapshots"))
     snapshots = changed("data/*.parquet", "data/%Y-%m-%d.parquet", snapshots)

@@ -96,7 +96,7 @@ def test_constraints_are_those_of_the_mathematics(tmp_path: Path, text: str, con
     assert loaded(tmp_path, changed("{at_most: 4}", text)).privacy.constraint == constraint
 
 
-def test_a_constraint_of_owners_may_name_how_many_entries_there_are_at_once(tmp_path: Path) -> None:
+def test_a_constraint_of_owners_may_limit_their_entries_at_one_time(tmp_path: Path) -> None:
     owned = changed("unit: entry", "unit: person")
     by_class = "{by: fare, classes: {pass: {at_most: 2}, multi: {at_most: 20, entries: 3}}}"
 

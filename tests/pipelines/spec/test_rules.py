@@ -96,7 +96,7 @@ def test_a_strategy_that_no_query_is_left_with_is_not_checked(tmp_path: Path) ->
     assert [query.strategy.name for query in loaded(tmp_path, text).queries] == ["tree", "disjoint"]
 
 
-def test_sliding_directly_is_disjoint_where_nothing_slides(tmp_path: Path) -> None:
+def test_sliding_strategy_is_disjoint_without_sliding_windows(tmp_path: Path) -> None:
     text = changed("strategy: auto", "strategy: sliding", changed("[level, change]", "[level, {sliding: 7d}]"))
 
     assert [query.strategy.name for query in loaded(tmp_path, text).queries] == ["sliding", "disjoint"]
@@ -145,7 +145,7 @@ def test_shares_may_follow_the_expected_sizes(tmp_path: Path) -> None:
     assert [query.expected for query in loaded(tmp_path, GOOD).queries] == [None, None]
 
 
-def test_expected_sizes_are_for_every_query_where_budgets_follow_them(tmp_path: Path) -> None:
+def test_expected_sizes_are_required_of_every_query_if_budgets_follow_them(tmp_path: Path) -> None:
     assert problems(tmp_path, changed("    expected: 2.5\n", "", TWO_SIZES)) == [
         "spec.yaml:23: queries[1].expected: missing; privacy.split: relative_error needs a typical size"
         " of the numbers, add expected: 100"

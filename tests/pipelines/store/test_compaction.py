@@ -170,7 +170,7 @@ def test_files_of_a_dead_compaction_are_removed_once_another_covers_its_epochs(t
     assert sides(store) == done.made.files.keys()
 
 
-def test_nothing_goes_that_the_manifest_still_names(tmp_path: Path) -> None:
+def test_no_file_is_removed_that_the_manifest_still_names(tmp_path: Path) -> None:
     """While one removes what it has replaced, another creates its record, and dies before it is shown."""
     store, _ = made(3, tmp_path)
     again(store).compact()

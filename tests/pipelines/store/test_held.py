@@ -61,7 +61,7 @@ def test_a_run_in_another_container_is_alive_until_it_is_killed(
     assert ([*store.killed()], store.clean()) == ([id_], [id_])
 
 
-def test_nothing_is_known_of_a_run_on_a_file_server(
+def test_the_state_of_a_run_on_a_file_server_is_unknown(
     tmp_path: Path, working: tuple[str, subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id_, child = working

@@ -95,7 +95,7 @@ def test_a_release_that_has_not_begun_or_reads_other_data_costs_nothing(folder: 
     assert total(spec_of(folder, "b")) == (2.0, False, ["b", "waiting"])
 
 
-def test_records_lead_on_where_specs_are_gone(folder: Path) -> None:
+def test_records_lead_to_other_releases_if_specs_are_gone(folder: Path) -> None:
     """b was made from r and c from b, and each spec was moved to a separate folder."""
     specs = [begun(folder, name) for name in ("r", "b", "c")]
     moved = []
@@ -146,7 +146,7 @@ def test_a_record_that_cannot_be_understood_makes_it_at_least(folder: Path) -> N
     assert total(r) == (2.0, True, ["b", "r"])
 
 
-def test_units_are_named_where_they_differ(folder: Path) -> None:
+def test_units_are_named_if_they_differ(folder: Path) -> None:
     begun(folder, "r", "1.0", ("privacy:", "privacy:\n  unit: who"))
 
     text = known(spec_of(folder, "b")).text()

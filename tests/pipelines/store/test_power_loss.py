@@ -164,7 +164,7 @@ def while_it_is_published(folder: Path) -> None:
     [(nothing_survives, everything_survives), (something_survives, something_survives)],
     ids=["of the public side", "of both sides"],
 )
-def test_power_loss_after_two_kills_leads_to_no_second_draw_and_loses_nothing(
+def test_power_loss_after_two_kills_leads_to_no_second_sample_and_loses_nothing(
     tmp_path: Path, public: Chance, private: Chance
 ) -> None:
     alone(by_chance, tmp_path, 6, public, private)

@@ -74,7 +74,7 @@ def test_the_manifest_names_neither_sources_nor_state(store: Store) -> None:
     assert "shard" not in manifest
 
 
-def test_only_the_owner_reads_the_private_side_and_anybody_the_public_one(store: Store) -> None:
+def test_only_the_owner_can_read_the_private_side_and_everybody_the_public_one(store: Store) -> None:
     released(store, 1)
 
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in Path(store.private).rglob("*")}
@@ -453,7 +453,7 @@ def test_a_missing_or_truncated_shown_file_is_refused(store: Store) -> None:
     assert again(store).open() == History((commit,), shown=1)  # what is cheap to see is as it was
 
 
-def test_a_lost_committed_draw_is_never_published_in_part(store: Store) -> None:
+def test_a_lost_committed_sample_is_never_published_in_part(store: Store) -> None:
     attempt = attempt_at(store, 1)
     store.commit(attempt, record(1), planned())
     Path(attempt.folder, MADE[0]).write_bytes(b"something else")
@@ -500,7 +500,7 @@ OLD = {"began": "2020-01-01T00:00:00+00:00"}
     ],
     ids=["alive", "alive since long", "dead", "elsewhere", "elsewhere since long"],
 )
-def test_an_attempt_is_removed_once_it_cannot_win_and_nobody_works_there(
+def test_an_attempt_is_removed_when_it_cannot_win_and_no_process_works_on_it(
     store: Store, run: dict[str, str | bool], before: bool, after: bool
 ) -> None:
     """Covers attempts before and after another run commits their epoch."""

@@ -82,7 +82,7 @@ def test_all_of_epsilon_is_used() -> None:
 
 
 @pytest.mark.parametrize("decisions", [1e-300, 1 - 1e-16])
-def test_noise_beyond_what_can_be_sampled_is_refused(decisions: float) -> None:
+def test_noise_too_large_to_be_sampled_is_refused(decisions: float) -> None:
     """Also if floats cannot represent the scale."""
     with pytest.raises(ValueError, match="needs noise beyond"):
         scales_for(BaRule(period=Period(span=7), decisions=decisions), budget=1e-10, sensitivity=1)

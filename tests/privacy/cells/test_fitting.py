@@ -151,7 +151,7 @@ def test_less_noise_than_the_columns_ask_for_is_not_proved():
 @pytest.mark.parametrize(
     ("mechanism", "protects"), [("laplace", EVERYTHING), ("gaussian", EVERYTHING), ("gaussian", Span(3))]
 )
-def test_entered_and_left_have_sums_over_cells_where_these_are_better(mechanism, protects):
+def test_entered_and_left_have_sums_over_cells_if_these_are_better(mechanism, protects):
     """Several events of a window add up in a sum, which is expensive with Gaussian noise and four changes."""
     many = (Axis(cells=2), Axis(cells=102, ordered=True))
     series = (LEVEL, Series(kind="entered"))

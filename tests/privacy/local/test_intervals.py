@@ -282,7 +282,7 @@ def test_bounds_of_answers_reported_once_cover_the_effect_of_a_report(
     assert bounds.swing[:, 0] == pytest.approx([100**2 / 40 / 4, 0])
 
 
-def test_draws_of_two_layers_add_up_in_deviations_and_not_in_variances() -> None:
+def test_noise_of_two_layers_adds_up_in_deviations_and_not_in_variances() -> None:
     """The correlation of the reports in one layer and in the other is unknown."""
     design = tree(ONE, LocalBound(at_most=1), windows=3, arity=2, height=2, epsilon=1.0)
     heard = Heard(

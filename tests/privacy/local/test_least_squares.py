@@ -19,7 +19,7 @@ def trees() -> list[tuple[list[int], int]]:
     return [([1], 3), ([1, 2], 4), ([1, 2], 5), ([1, 3, 6], 14), ([1, 2, 4, 8], 23), ([1, 4], 11)]
 
 
-def test_weights_are_those_of_dense_least_squares_and_missing_where_there_are_none() -> None:
+def test_weights_are_those_of_dense_least_squares_and_missing_without_reports() -> None:
     """A third of the nodes have no reports; weights exist for determined sums, and NaN for others."""
     rng = np.random.default_rng(20261122)
     known = unknown = 0

@@ -10,7 +10,7 @@ SAMPLERS = (discrete_laplace, discrete_gaussian)
 
 
 @pytest.mark.parametrize("sample", SAMPLERS)
-def test_draws_are_int64_of_the_size_asked_for(sample):
+def test_samples_are_int64_of_the_requested_size(sample):
     for size in (0, 1, 7):
         drawn = sample(scale=3.0, size=size)
 

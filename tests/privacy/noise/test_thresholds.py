@@ -129,7 +129,7 @@ def test_bounds_of_distribution_functions_enclose_them(kind, scale):
 
 
 @pytest.mark.parametrize("bits", [0, 1, 2, 5, 20])
-def test_bounds_of_the_series_enclose_what_it_leaves_out(bits):
+def test_bounds_of_the_series_enclose_the_terms_that_it_leaves_out(bits):
     """With few bits the terms that are left out are larger than what the rounding of the others adds."""
     for y in (Fraction(place, 64) for place in range(64)):
         lower, upper = series(y, bits)

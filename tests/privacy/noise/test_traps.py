@@ -141,7 +141,7 @@ def test_a_call_with_another_scale_leaves_the_first_as_it_was(kind):
     assert before not in others[:1]
 
 
-def test_the_float_is_within_what_its_proof_allows():
+def test_the_float_is_within_its_proved_error():
     points = np.concatenate([np.linspace(0, 1, 3001), 2.0 ** -np.arange(1.0, 60)])
 
     found = probability(points)

@@ -131,7 +131,9 @@ def test_a_plan_that_is_not_one_release_has_no_document() -> None:
         plan_to_json(replace(plan, parts=plan.parts[::-1]))
 
 
-def test_noise_and_nodes_are_those_of_the_document_whatever_is_computed_today(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_and_nodes_are_those_of_the_document_even_if_today_s_plan_differs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """If another version of a library moves a coefficient, a running release does not change."""
     plan = of_each_form()
     document = written(plan)
@@ -180,7 +182,7 @@ def named(where: tuple[str | int, ...]) -> str:
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in where).lstrip(".")
 
 
-def test_whatever_member_is_missing_unknown_or_of_another_kind_is_named() -> None:
+def test_a_missing_unknown_or_wrong_member_is_named() -> None:
     document = written(made(Choice(name="tree"), Choice(name="factorised", form="leaky")))
     members = [where for where in places(document) if isinstance(where[-1], str)]
 

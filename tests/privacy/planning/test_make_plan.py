@@ -317,18 +317,18 @@ def test_a_budget_that_no_noise_can_keep_is_refused():
         plan(demand(("left",)), constraint=AtMost(1))
 
 
-def test_noise_that_could_not_be_drawn_is_refused_before_any_data_is_read():
+def test_noise_that_cannot_be_sampled_is_refused_before_any_data_is_read():
     with pytest.raises(ValueError, match="2\\^55 grid steps"):
         plan(demand(measure=Measure(kind="sum", low=0, high=1e10)), epsilon=1e-9)
 
 
-def test_an_owner_of_very_many_changes_is_refused_at_once():
+def test_an_owner_of_very_many_changes_is_refused_quickly():
     with pytest.raises(ValueError, match="10,000"):
         plan(demand(), constraint=AtMost(MOST_OF_OWNER + 1), owner=True)
     assert plan(demand(), constraint=AtMost(10**9), windows=None).parts[0].sensitivity.l1 == 10**9
 
 
-def test_the_error_of_a_level_grows_with_the_draws_it_holds():
+def test_the_error_of_a_level_grows_with_its_number_of_samples():
     made = plan(demand(("level", "change")))
     one = made.parts[0].noise[0].variance
 

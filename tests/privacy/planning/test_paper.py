@@ -63,7 +63,7 @@ def test_telescoping_never_counts_more_and_often_less(span, window, branching, h
 @pytest.mark.parametrize(
     ("ends", "span", "truth", "claimed"), [([1, 2, 3], 10, 3, 0), ([0, 10, 11, 12, 13], 9, 4, 2), ([12], 13, 1, 0)]
 )
-def test_most_span_where_the_papers_code_misses(ends, span, truth, claimed):
+def test_most_span_is_correct_where_the_papers_code_is_not(ends, span, truth, claimed):
     assert paper.most_span(ends, span) == truth > claimed
 
 

@@ -103,7 +103,7 @@ def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatc
 
 
 @pytest.mark.parametrize(("width", "squared"), [(7, 3.61), (30, 6.54)])
-def test_filters_are_taken_where_their_error_is_less(width, squared):
+def test_filters_are_chosen_if_their_error_is_smaller(width, squared):
     """One change, without an end, at rho = 0.5: the known figures, far below those of direct windows, `width`.
 
     For many changes in few windows at most each sliding window moves, and direct windows win.
@@ -211,7 +211,7 @@ def rmse(plan: Plan, series: Series = LEVEL) -> float:
     return float(np.sqrt(np.mean(stddev(plan, 0, series, windows) ** 2)))
 
 
-def test_levels_over_a_thousand_windows_have_an_error_of_29_where_the_papers_tree_has_139():
+def test_levels_over_a_thousand_windows_have_an_error_of_29_and_the_papers_tree_139():
     """T = 1024, k = 4, epsilon = 1, delta = 1e-9. The paper: a binary tree of 10 layers, with each of the k h nodes
     charged separately.
     """

@@ -245,7 +245,7 @@ def test_leaves_of_a_week_are_spent_by_the_week():
     assert epsilons(plan, 0, 6, 7, 13, 14, 70) == pytest.approx([0, 0, 0.5, 0.5, 1, 1])
 
 
-def test_draws_in_advance_spend_for_all_nodes_under_the_root_that_was_begun():
+def test_noise_in_advance_spends_for_all_nodes_under_the_begun_root():
     """Roots of two windows, two changes: under one root L1 2 (two leaves, or a leaf and the root), under two L1 4."""
     plan = planned(demand(CHANGE, choice=tree(2, 2, "subtraction")), constraint=AtMost(2), windows=None)
 
@@ -253,7 +253,7 @@ def test_draws_in_advance_spend_for_all_nodes_under_the_root_that_was_begun():
 
 
 @pytest.mark.parametrize("refine", ["subtraction", "least_squares"])
-def test_draws_in_advance_under_a_single_root_spend_everything_at_once(refine):
+def test_noise_in_advance_under_a_single_root_spends_everything_at_once(refine):
     plan = planned(demand(CHANGE, choice=tree(2, 4, refine)), constraint=AtMost(3), windows=8)
 
     assert epsilons(plan, 0, 1, 8) == [0, plan.budget.epsilon, plan.budget.epsilon]

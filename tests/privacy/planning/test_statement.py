@@ -101,7 +101,7 @@ def test_other_noise_is_claimed_for_data_that_react(mechanism, delta, accounting
 
 @pytest.mark.parametrize("series", [(LEVEL,), (WEEK,)])
 @pytest.mark.parametrize("choice", [Choice(), Choice(name="tree", branching=4, height=2)])
-def test_for_data_that_react_no_gaussian_noise_is_drawn_in_advance(series, choice) -> None:
+def test_for_data_that_react_no_gaussian_noise_is_used_in_advance(series, choice) -> None:
     free, held = (planned(choice=choice, adaptive=a, series=series) for a in (False, True))
 
     assert held.conditions == (REACTING, *ALWAYS)

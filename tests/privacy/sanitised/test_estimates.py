@@ -199,7 +199,7 @@ def test_a_claim_that_does_not_hold_is_refused_for_each_kind():
             replace(made, **change)
 
 
-def test_own_tables_that_cost_more_say_what_they_cost():
+def test_errors_about_own_tables_state_their_cost():
     with pytest.raises(
         ValueError, match=r"rows 1 and 0 differ .* least delta is 0\.499975, .* least epsilon is 1\.0986"
     ):

@@ -46,7 +46,7 @@ def test_the_smallest_limit_of_all_groups_above_a_process_counts(
     ("groups", "files"),
     [("0::/a", {"a/memory.max": "max"}), ("5:cpu:/a", {"memory/a/memory.limit_in_bytes": 70}), ("0::/gone", {})],
 )
-def test_no_limit_is_found_where_none_applies(tmp_path: Path, groups: str, files: dict[str, object]) -> None:
+def test_no_limit_is_found_if_none_applies(tmp_path: Path, groups: str, files: dict[str, object]) -> None:
     assert list(limits(system(tmp_path, groups, files))) == []
 
 

@@ -153,7 +153,7 @@ def test_without_noise_sampled_windows_have_the_exact_level_and_the_others_repea
 
 
 @pytest.mark.parametrize("choice", POLICIES, ids=lambda choice: choice.name)
-def test_every_window_and_cell_has_a_row_and_its_error_where_it_was_sampled(choice: Policy, tmp_path: Path) -> None:
+def test_every_window_and_cell_has_a_row_and_sampled_ones_have_their_error(choice: Policy, tmp_path: Path) -> None:
     """Also for an empty changelog."""
     whole = made(choice)
     (policy,) = whole.plan.parts
@@ -322,7 +322,7 @@ def test_the_noise_of_samples_follows_the_distribution_of_the_plan(halved: bool,
 
 
 @pytest.mark.parametrize("halved", [False, True])
-def test_gaussian_noise_is_added_where_the_plan_states_it(halved: bool, tmp_path: Path) -> None:
+def test_gaussian_noise_is_added_if_the_plan_states_it(halved: bool, tmp_path: Path) -> None:
     """Squares add up to a chi-square; the grid is so fine that its steps have no measurable effect."""
     whole = made(FIXED, cells=WIDE, windows=6, delta=1e-9, measure=Measure(kind="count"))
     (policy,) = whole.plan.parts

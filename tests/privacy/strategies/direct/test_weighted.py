@@ -140,7 +140,7 @@ def test_shares_are_kept_as_they_are_and_others_are_another_plan():
         plan_from_json(document)
 
 
-def test_noise_is_no_narrower_than_a_share_says_to_the_last_bit_and_a_share_is_above_nothing():
+def test_noise_is_no_narrower_than_a_share_requires_to_the_last_bit_and_a_share_is_above_zero():
     (released,) = planned(tuple(RANDOM.uniform(1, 9, 200).tolist()), span=14, windows=None).parts
     strategy = released.strategy
 

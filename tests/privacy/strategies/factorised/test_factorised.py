@@ -107,7 +107,7 @@ def test_variances_and_weights_are_those_of_the_dense_matrix(form, initial_level
 
 @FORMS
 @OPENINGS
-def test_nodes_are_exact_where_products_outgrow_64_bits(form, initial_level):
+def test_nodes_are_exact_if_products_exceed_64_bits(form, initial_level):
     """In Python's integers, from the definitions, with the largest levels."""
     chosen = factorised(form, initial_level=initial_level)
     guard = chosen.kernel.guard if isinstance(chosen.kernel, Exponentials) else 1  # a leaf is the difference of levels
@@ -148,7 +148,7 @@ def test_long_histories_are_exact():
 
 
 @FORMS
-def test_the_initial_level_counts_only_where_it_is_released(form):
+def test_the_initial_level_counts_only_if_it_is_released(form):
     chosen = factorised(form)
     leaves = leaves_within(2**40, windows=40, cells=1)
     other = np.vstack([leaves[:1] + 2**30, leaves[1:]])

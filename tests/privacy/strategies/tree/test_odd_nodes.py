@@ -153,7 +153,7 @@ def layers_for(windows: int, branching: int) -> int:
 
 
 @pytest.mark.parametrize(("windows", "branching"), TABLE)
-def test_the_known_numbers_come_out(windows, branching):
+def test_the_known_numbers_are_reproduced(windows, branching):
     found = most_odd(8, branching=branching, height=layers_for(windows, branching), windows=windows)
 
     assert tuple(found[k] for k in (1, 2, 4, 8)) == TABLE[windows, branching]
@@ -299,7 +299,7 @@ def test_an_invalid_forest_is_refused(wrong, message):
         most_odd_within(1, **shape)
 
 
-def test_no_span_and_no_number_of_changes_below_nothing():
+def test_spans_below_one_and_negative_numbers_of_changes_are_refused():
     with pytest.raises(ValueError, match="k=-1 must be at least 0"):
         most_odd(-1, branching=2, height=3, windows=None)
     with pytest.raises(ValueError, match="span=0 must be at least 1"):

@@ -101,7 +101,7 @@ def test_one_layer_is_the_disjoint_strategy():
 
 
 @pytest.mark.parametrize("refine", ["none", "subtraction"])
-def test_integers_stay_exact_where_floats_would_not(refine):
+def test_integers_stay_exact_beyond_the_precision_of_floats(refine):
     """Sums beyond 2^53 with noise of 2^45, against Python's integers: rounded once."""
     tree = Tree(branching=2, height=7, refine=refine, windows=100, initial_level=True)
     rng = np.random.default_rng(7)

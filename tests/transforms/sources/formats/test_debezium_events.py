@@ -176,7 +176,7 @@ def test_a_file_of_which_no_line_is_an_event_is_dead_line_by_line(tmp_path):
     assert dead(layout) == [(row, debezium.NO_EVENT) for row in (1, 2, 3)]
 
 
-def test_a_placeholder_in_a_column_that_nothing_needs_is_no_fault(tmp_path):
+def test_a_placeholder_in_an_unneeded_column_is_accepted(tmp_path):
     layout = one(tmp_path, event("u", after=state(1) | {"note": debezium.UNAVAILABLE}))
 
     assert not dead(layout)

@@ -212,7 +212,7 @@ def test_a_file_without_rows_is_valid(tmp_path):
     assert list(parts(look(tmp_path / "a.parquet", numbers="x"))) == []
 
 
-def test_whole_numbers_may_stand_where_the_first_file_has_floats(tmp_path):
+def test_whole_numbers_are_accepted_if_the_first_file_has_floats(tmp_path):
     write_parquet(tmp_path / "a.parquet", columns(1, before_x=[0.5], after_x=[1.5]))
     write_parquet(tmp_path / "b.parquet", columns(1, before_x=[1], after_x=[2]))
     layout = look(tmp_path / "*.parquet", numbers="x")
