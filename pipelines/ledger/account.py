@@ -164,8 +164,8 @@ def what_remains(document: dict[str, Any], plan: Plan) -> str:
         return "All windows are published, so nothing more will be spent."
     if not adds_up(plan):
         return (
-            "The budget is for each such time separately. So it is never used up: future windows spend no more than "
-            "the total in any such time."
+            "The budget is for each such period separately. So it is never used up: future windows spend no more than "
+            "the total in any such period."
         )
     if not any(document["remaining"].values()):
         return "The whole budget already counts as spent, and future windows cost nothing more."

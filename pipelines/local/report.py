@@ -249,7 +249,7 @@ def _privacy(survey: Survey) -> str:
             html.paragraph(words.WHO),
             html.heading("What is protected"),
             html.paragraph(words.WHAT),
-            html.heading("How well"),
+            html.heading("How strongly"),
             *(html.paragraph(one) for one in words.how_well(survey)),
             *([] if feared is None else [html.paragraph(f"{feared[0].upper()}{feared[1:]}.", role="warning")]),
             html.heading("When devices report"),

@@ -18,10 +18,10 @@ WHAT = (
 
 NOT_PROTECTED = (
     "That a person has one of the devices, and when it reports: all of them report, on one schedule.",
-    "What is true of people in general: if most give the same answer, that reveals something about each, whether they "
-    "take part or not.",
+    "General facts: if most people give the same answer, that reveals something about each, whether they take "
+    "part or not.",
     "Several devices of one person, and other surveys of the same people: their epsilons and deltas add up with these.",
-    "Groups: what several people have in common, such as a family, is protected with the sum of their epsilons.",
+    "Groups: facts that several people share, such as a family, are protected with the sum of their epsilons.",
     "The device itself: anyone who holds it, or its stored data, knows the answer.",
     "Which reports are of one device: each carries the device's number, so that all reports of a person can be linked.",
     "That the survey exists, its questions and its design.",

@@ -57,12 +57,12 @@ def what(spec: Spec) -> str:
     until = "for as long as the release runs" if spec.schedule.until is None else "until the release ends"
     begin = f"{_capital(covered(spec))}, {until}"
     span = time_text(protects.length)
-    longer = f"What lasts longer than {length_text(protects.length)} costs epsilon once for each {span}."
+    longer = f"A difference that lasts longer than {length_text(protects.length)} costs epsilon once for each {span}."
     if not protects.near:
-        return f"{begin}, compared with not being there in that time. {longer}"
+        return f"{begin}, compared with being absent during that time. {longer}"
     further = "Places further apart cost epsilon once for each such distance."
     return (
-        f"{begin}. That {one} is there at all, when, and everything else about it is NOT hidden. {further}"
+        f"{begin}. That {one} is present at all, when, and everything else about it is NOT hidden. {further}"
         f"{'' if _whole(spec) else f' {longer}'}"
     )
 
@@ -74,7 +74,7 @@ def how_well(spec: Spec, epsilon: float, delta: float) -> list[str]:
         spec: The spec of the release.
         epsilon, delta: Privacy parameters of the whole release.
     """
-    to_come = ", also those still to come" if spec.schedule.until is None else ""
+    to_come = ", including future ones" if spec.schedule.until is None else ""
     said = [
         f"Epsilon is {shown(epsilon)} and delta is {shown(delta)} for {covered(spec)}, in all queries, cells and "
         f"windows together{to_come}.",
@@ -106,11 +106,11 @@ def _otherwise(spec: Spec) -> str:
     protects, one = spec.privacy.protects.span, f"the {unit(spec)}"
     if protects is None:
         return f"without {one}"
-    when = "" if _whole(spec) else " in one such time"
+    when = "" if _whole(spec) else " during one such period"
     return (
         f"if {one} had been elsewhere within that distance{when}"
         if protects.near
-        else f"if {one} had not been there{when}"
+        else f"if {one} had been absent{when}"
     )
 
 
@@ -141,11 +141,11 @@ def _at_once(constraint: AtOnce, spec: Spec) -> str:
     if spec.privacy.owner is not None:
         said = f"At the end of each window at most {counted(constraint.entries, 'entry')} of {one} can count. "
     if constraint.changes is None or constraint.block is None:
-        return f"{said}No change is cut off: at the end of each window an entry counts as it is then."
+        return f"{said}No change is cut off: at the end of each window an entry counts with its current state."
     return (
         f"{said}In each {time_text(constraint.block)} at most {counted(constraint.changes, 'change')} of {one} can "
-        "count; all that it changes within one window is one change. Further changes are held back until that time "
-        "ends."
+        "count; all that it changes within one window is one change. Further changes are deferred until that "
+        "period ends."
     )
 
 
@@ -155,17 +155,16 @@ def not_protected(spec: Spec, delta: float) -> list[str]:
     said = []
     if protects is not None and protects.near:
         near = listed([column for column, _ in protects.near])
-        said = [f"That an {one} is there at all, when, and everything about it except {near}."]
+        said = [f"That an {one} is present at all, when, and everything about it except {near}."]
     elif protects is not None:
         length = length_text(protects.length)
         said = [f"Protected less: what an {one} does for longer than {length}, such as a habit or a long stay."]
     twice = "twice epsilon and more than twice delta" if delta else "twice epsilon"
-    groups = f"Protected less: what several {counted(2, one)[2:]} have in common, two of them with {twice}."
+    groups = f"Protected less: facts that several {counted(2, one)[2:]} share, for two of them with {twice}."
     person = " A person with several entries is such a group." if one == "entry" else ""
     return [
         *said,
-        f"What is true in general: the {_measured(spec.queries[0])} reveals something about everybody, in the data or "
-        "not.",
+        f"General facts: the {_measured(spec.queries[0])} reveals something about everybody, in the data or not.",
         f"{groups}{person}",
         "Knowledge from other sources. Epsilon and delta of other releases about the same people add to these.",
         "That the release exists, its spec, when and for how long it runs, and whether a run fails.",
@@ -229,15 +228,15 @@ def _series(series: Series, spec: Spec) -> str:
     came, went = f"came within a window{most}", f"went within a window{most}"
     match series.kind:
         case "level":
-            return "level (entries that are there at the end of a window)"
+            return "level (entries that are present at the end of a window)"
         case "entered":
-            return f"entered (entries that {'are there at the end of a window and not at its start' if ends else came})"
+            return f"entered (entries that {'are present at the end of a window and not at its start' if ends else came})"
         case "left":
-            return f"left (entries that {'are there at the start of a window and not at its end' if ends else went})"
+            return f"left (entries that {'are present at the start of a window and not at its end' if ends else went})"
         case "change":
-            return "change (what a window added to the level)"
+            return "change (change of the level within a window)"
     width, every = (length_text(each * spec.schedule.every) for each in (series.width, series.every))
-    return f"sliding (what {width} added to the level, every {every})"
+    return f"sliding (change of the level over {width}, every {every})"
 
 
 def _apart(query: Query, spec: Spec) -> Iterator[str]:

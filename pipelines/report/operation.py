@@ -132,9 +132,10 @@ def _noise(signals: Sequence[dict[str, Any]], parts: Sequence[ReportPart]) -> st
     return noise_section(
         [(f"{one['query']}: {one['series']}", one) for one in signals],
         intro=(
-            f"Each number has noise added{', so it can come out below zero' if below else ''}. Its 95 % interval holds "
-            "the number of the bounded data with at least 95 % probability, each on its own: of 1,000 intervals about "
-            f"50 do not.{' Some numbers have no known interval.' if unknown else ''}"
+            f"Noise is added to each number{', so a number can be below zero' if below else ''}. Each 95 % interval "
+            "alone holds the number of the bounded data with at least 95 % probability: of 1,000 intervals about 50 do "
+            "not."
+            f"{' Some numbers have no known interval.' if unknown else ''}"
         ),
         caption="Noise compared with the numbers, as published, of one cell",
         heading="query",
@@ -153,9 +154,9 @@ def _privacy(release: Published) -> str:
         html.paragraph(words.who(spec)),
         html.heading("What is protected"),
         html.paragraph(words.what(spec)),
-        html.heading("How well"),
+        html.heading("How strongly"),
         *(html.paragraph(text) for text in words.how_well(spec, plan.budget.epsilon, plan.budget.delta)),
-        html.heading(f"The most that one {one} can do"),
+        html.heading("Contribution bound"),
         html.paragraph(words.bound(plan.promise.constraint, spec)),
         html.table(
             f"How far one {one} can move the noisy sums, in units of the largest value that one state adds to a sum",
@@ -187,8 +188,7 @@ def _ledger(release: Published) -> str:
         [
             html.table(f"The budget, for {words.covered(release.spec)}", ("", "epsilon", "delta"), rows),
             html.table(
-                "What had been spent by the end of each epoch"
-                + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
+                "Budget spent by the end of each epoch" + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
                 ("epoch", "windows", "until", "committed", "epsilon", "delta"),
                 [
                     (

@@ -211,7 +211,7 @@ def _privacy(records: PublishedRecords) -> str:
         [
             html.heading("What is protected"),
             html.paragraph(words.WHAT),
-            html.heading("How well"),
+            html.heading("How strongly"),
             *(html.paragraph(one) for one in words.how_well(record, records.count)),
             html.table(
                 "Cost of each attribute, and error of a single record",

@@ -17,8 +17,7 @@ NOT_PROTECTED = (
     "That a person is among the records at all, and how many records there are.",
     "Whose record it is: records keep the order of the rows, and the run in which they came.",
     "One person with several records: a person with three records has three times epsilon.",
-    "What is true of people in general: if most say the same, that reveals something about each, among the records or "
-    "not.",
+    "General facts: if most people say the same, that reveals something about each, among the records or not.",
     "Groups: facts that several records share, such as those of a family or a company, are protected with the sum of "
     "their epsilons.",
     "Knowledge from other sources. Epsilon and delta of other releases about the same people add to these.",

@@ -132,8 +132,9 @@ class Known:
             )
         if claimed:
             lines.append(
-                "What lasts longer costs that much for each such time. A release for all mutations of a unit counts "
-                "twice in the sum: what a unit does in that time is compared with other mutations, and not with none."
+                "A difference that lasts longer costs this sum for each such period. A release for all mutations of "
+                "a unit counts twice in the sum: activity of a unit in that period is compared with other mutations, "
+                "and not with no mutations."
             )
         return "\n".join(lines)
 

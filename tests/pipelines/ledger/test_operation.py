@@ -188,7 +188,7 @@ def test_nothing_remains_of_a_budget_that_each_span_has_by_itself(tmp_path):
     text = ledger_text(ledger_document(commits(spec, plan, 7), spec, plan), plan)
 
     assert "\nremaining" not in text
-    assert "everything that one privacy unit does in any 3 days. The budget is for each such time separately" in text
+    assert "everything that one privacy unit does in any 3 days. The budget is for each such period separately" in text
 
 
 def test_printed_budgets_are_at_least_the_proved_ones_and_add_up(tmp_path):

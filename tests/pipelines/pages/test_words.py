@@ -28,18 +28,18 @@ AGES = "{name: ages, measure: count, by: {age: {from: 0, to: 60, step: 20}}, pub
 DIRECT = ("strategy: disjoint", "strategy: direct")
 
 EVERYTHING = "Whether an entry is in the data at all, and so everything about it"
-NONE_CUT = "No change is cut off: at the end of each window an entry counts as it is then."
-TO_COME = "also those still to come"
+NONE_CUT = "No change is cut off: at the end of each window an entry counts with its current state."
+TO_COME = "including future ones"
 AT_MOST = "changes of an entry count for each query. Later changes are cut off: the entry keeps counting as it was."
-IN_SPAN = "What lasts longer than 3 days costs epsilon once for each 3 days."
-ABSENT = "if the entry had not been there in one such time: the two differ by a factor of at most 2.72."
+IN_SPAN = "A difference that lasts longer than 3 days costs epsilon once for each 3 days."
+ABSENT = "if the entry had been absent during one such period: the two differ by a factor of at most 2.72."
 PERSON = "A person with several entries is such a group."
 
 KINDS = {
     "entries": (
         [],
         [EVERYTHING, f"At most 4 {AT_MOST}", "74 % sure", "One entry: all changes of one value of stay.", PERSON],
-        [TO_COME, "owner", "such time"],
+        [TO_COME, "owner", "such period"],
     ),
     "one window and one change": (
         [("until: 2026-01-06", "until: 2026-01-02"), ("at_most: 4", "at_most: 1")],
@@ -81,7 +81,7 @@ KINDS = {
         [(PRIVACY, "{epsilon: 1.0, protects: {span: 3d}}"), DIRECT],
         [
             "Epsilon is 1 and delta is 0 for everything that one entry does in any 3 days.",
-            "Everything that one entry does in any 3 days, until the release ends, compared with not being there",
+            "Everything that one entry does in any 3 days, until the release ends, compared with being absent",
             "Protected less: what an entry does for longer than 3 days",
             "entered (entries that came within a window, at most 1 of one entry in each window)",
             *(IN_SPAN, ABSENT, NONE_CUT),
@@ -92,7 +92,7 @@ KINDS = {
         [(PRIVACY, "{unit: person, epsilon: 1.0, protects: {span: 1d}, constraint: {entries: 2}}"), ENDLESS, DIRECT],
         [
             "Everything that one owner does in any day, for as long as the release runs",
-            "What lasts longer than 1 day costs epsilon once for each day.",
+            "A difference that lasts longer than 1 day costs epsilon once for each day.",
             "At the end of each window at most 2 entries of an owner can count. No change is cut off",
             "entered (entries that came within a window, at most 2 of one owner in each window)",
         ],
@@ -110,20 +110,20 @@ KINDS = {
     "a distance": (
         [(PRIVACY, "{epsilon: 1.0, protects: {distance: {age: 20}}}"), (QUERY, AGES)],
         [
-            "Where one entry is, up to 20 in age, until the release ends. That an entry is there at all, when, and "
+            "Where one entry is, up to 20 in age, until the release ends. That an entry is present at all, when, and "
             "everything else about it is NOT hidden. Places further apart cost epsilon once for each such distance.",
             "if the entry had been elsewhere within that distance: the two differ",
-            "That an entry is there at all, when, and everything about it except age.",
+            "That an entry is present at all, when, and everything about it except age.",
             NONE_CUT,
         ],
-        [EVERYTHING, "lasts longer than", "one such time"],
+        [EVERYTHING, "lasts longer than", "one such period"],
     ),
     "a distance in a span": (
         [(PRIVACY, "{epsilon: 1.0, protects: {span: 1d, distance: {age: 20}}}"), (QUERY, AGES), ENDLESS, DIRECT],
         [
             "Where one entry is in any day, up to 20 in age, for as long as the release runs.",
-            "What lasts longer than 1 day costs epsilon once for each day.",
-            "had been elsewhere within that distance in one such time",
+            "A difference that lasts longer than 1 day costs epsilon once for each day.",
+            "had been elsewhere within that distance during one such period",
         ],
         [EVERYTHING],
     ),
@@ -158,7 +158,7 @@ KINDS = {
         ],
         [
             "over 6 windows of 1 month in Europe/Berlin",
-            "sliding (what 2 months added to the level, every 1 month)",
+            "sliding (change of the level over 2 months, every 1 month)",
         ],
         ["entered"],
     ),
@@ -190,7 +190,7 @@ def test_a_plan_makes_true_statements_about_its_release(tmp_path, changes, said,
 
 FINISHED = "All windows are published, so nothing more will be spent."
 LEFT = "The remaining budget is for future windows, and for nothing else."
-BY_ITSELF = "The budget is for each such time separately. So it is never used up"
+BY_ITSELF = "The budget is for each such period separately. So it is never used up"
 
 KEPT = {
     "0.3.0/everything": (
@@ -207,7 +207,7 @@ KEPT = {
         ["remaining"],
     ),
     "0.3.0/blocks": (["windows of 1 day in Europe/Berlin", "In each 4 days at most 2 changes of an entry"], [LEFT]),
-    "0.3.0/owners": (["The most that one owner can do", "In each 3 days at most 2 changes of an owner"], [LEFT]),
+    "0.3.0/owners": (["Contribution bound", "In each 3 days at most 2 changes of an owner"], [LEFT]),
     "0.3.0/distance": (["for where one entry is in any 3 days, up to 20 in age, all", BY_ITSELF], ["remaining"]),
     "0.3.0/ranges": (["Count of entries by ranges of age and ward.", "The budget, for one entry"], []),
 }
