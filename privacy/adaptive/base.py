@@ -61,7 +61,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptiveTerms:
-    """Properties of a release that settle a policy.
+    """Properties of a release that determine the rule of a policy.
 
     Attributes:
         period: windows that the budget is for.

@@ -15,7 +15,7 @@ everything):
 
     w r / b + 2 w r (1 / b1 + 2 / b2)
 
-since each window is in the tests of one group, and dev moves by 2 times what its windows together move. So one window
+since each window is in the tests of one group, and dev moves by twice the total movement of its windows. So one window
 (w = 1, r = 1) costs as much as in the paper with b1 = 4 / epsilon_g and b2 = 8 / epsilon_g. Proof:
 docs/proofs/adaptive.md.
 
@@ -276,7 +276,7 @@ def _with(rows: Ints, length: Ints, new: Ints) -> Ints:
 def deviation(exact: Ints, length: Ints) -> Ints:
     """Return dev of each cell's first `length` rows, rounded down, int64 [cells].
 
-    Sensitivity: 2 times what the rows of a cell together move. |n c_i - sum of c| / n moves by |d_i| + |sum of d| / n,
+    Sensitivity: twice the total movement of the rows of a cell. |n c_i - sum of c| / n moves by |d_i| + |sum of d| / n,
     which is 2 sum of |d_i| over all rows; that is an integer, so rounding down changes nothing. Numbers are folded
     first.
 

@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FINENESS = 600
-"""Degree for each 2 pi of the period in deviations: Laplace half widths are pi / 600 of one too large, 0.3 %."""
+"""Degree for each 2 pi of the period in deviations: Laplace half widths are too large by pi / 600 of a deviation."""
 
 SMOOTH = 8.0
 """Scale from which discrete Gaussian noise has the normal characteristic function to 1e-11, up to pi."""

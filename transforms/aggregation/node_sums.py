@@ -37,7 +37,8 @@ BLOCK_LEAVES = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregation:
-    """What is summed: queries over a timeline, with contributions of units (entries or owners) bounded by a constraint.
+    """Definition of sums: queries over a timeline, with contributions of units (entries or owners) bounded by a
+    constraint.
 
     Each part of a pipeline is made from an aggregation or checked against it.
 
@@ -121,7 +122,7 @@ class Summed:
     """Origin of bounded sums.
 
     Attributes:
-        aggregation: What was summed.
+        aggregation: Definition of the sums.
         past: Folder with the state that the previous run left; None in the first run.
         keep: Whether a state is written for the next run.
     """

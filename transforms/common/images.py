@@ -7,7 +7,7 @@ A digest is a function of the state alone. Null adds nothing, as if the column d
 order; equal texts, and equal numbers as integer or float, have one digest in any layout of Arrow. Digests are stored in
 private state with their rows, so the function is defined here and held by a test, as in transforms.common.hashing.
 
-Two states with one digest (one pair in 2^32) can be confused if they meet in one entry at one time. The result is then
+Two states with one digest (one pair in 2^32) can be confused if they occur in one entry at one time. The result is then
 another function of the unit's own rows: it can cost accuracy, but never privacy.
 """
 

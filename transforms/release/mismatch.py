@@ -10,7 +10,7 @@ from transforms.aggregation.queries import Query
 
 
 def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
-    """Refuse a plan whose guarantee assumes something else than the aggregation enforces.
+    """Refuse a plan whose guarantee assumes anything that the aggregation does not enforce.
 
     Raises:
         ValueError: Queries, constraint, unit, windows or the columns that are read differ.
