@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FINENESS = 600
-"""Degree for each 2 pi of the period in deviations: Laplace half widths are too large by pi / 600 of a deviation."""
+"""Degree for each 2 pi of the period in deviations: Laplace half widths are too large by pi / 600 of one (0.3 %)."""
 
 SMOOTH = 8.0
 """Scale from which discrete Gaussian noise has the normal characteristic function to 1e-11, up to pi."""
