@@ -230,7 +230,9 @@ def _series(series: Series, spec: Spec) -> str:
         case "level":
             return "level (entries that are present at the end of a window)"
         case "entered":
-            return f"entered (entries that {'are present at the end of a window and not at its start' if ends else came})"
+            return (
+                f"entered (entries that {'are present at the end of a window and not at its start' if ends else came})"
+            )
         case "left":
             return f"left (entries that {'are present at the start of a window and not at its end' if ends else went})"
         case "change":

@@ -103,7 +103,7 @@ KINDS = {
         [
             "At the end of each window at most 1 entry of an owner can count. In each 3 days at most 3 changes of an "
             "owner can count; all that it changes within one window is one change.",
-            "entered (entries that are there at the end of a window and not at its start)",
+            "entered (entries that are present at the end of a window and not at its start)",
         ],
         ["No change is cut off", "for each query"],
     ),
