@@ -27,14 +27,14 @@ from transforms.aggregation.shard_state import STATE
 from transforms.common import exchange
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.memory import shortage
-from transforms.common.sinks import OutputFormat, WriteBytes, WriteTables, is_there
+from transforms.common.sinks import WriteBytes, WriteTables, is_there
 from transforms.release.release import ESTIMATES, NODES, ReleaseSums
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
 from transforms.sources.diagnostics import Diagnosis, WriteDiagnostics, diagnose
 
 
 def run_release(
-    job: Job, *, folder: str, format_: OutputFormat, flags: Sequence[str], past: str | None = None, keep: bool = False
+    job: Job, *, folder: str, format_: str, flags: Sequence[str], past: str | None = None, keep: bool = False
 ) -> Diagnosis:
     """Sample the noise and write `nodes` and `estimates` under `folder`; return the counts of read rows.
 
@@ -55,7 +55,7 @@ def submit_release(
     job: Job,
     *,
     folder: str,
-    format_: OutputFormat,
+    format_: str,
     flags: Sequence[str],
     past: str | None,
     keep: bool,

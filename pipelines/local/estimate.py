@@ -32,7 +32,7 @@ from transforms.common.ipc import from_bytes
 from transforms.common.shown_tables import rows_of, text_of, write_shown
 from transforms.common.sinks import is_there, make_folder, read_bytes, write_bytes
 from transforms.local.collect import QUALITY, Collect, Collection, secret_of
-from transforms.local.read import BROKEN, ReadReports, format_of
+from transforms.local.read import BROKEN, ReadReports, format_of_reports
 from transforms.sources.files.listing import matching
 
 _TABLE, _QUALITY, _BROKEN = "estimates.arrow", "quality.json", "broken.json"
@@ -151,7 +151,7 @@ def _files(reports: tuple[str, ...], output: str | None) -> list[str]:
     if not paths:
         raise SpecError(f"{reports[0]}: no file matches; give files of reports")
     for path in paths:
-        if format_of(path) is None:
+        if format_of_reports(path) is None:
             raise SpecError(f"{path}: the names of files of reports must end in .parquet, .csv, .jsonl")
         if output is not None and _whole(path) == _whole(output):
             raise ArgumentError("output", "is one of the files of reports; give another name", output)

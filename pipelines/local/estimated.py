@@ -12,10 +12,9 @@ from pipelines.local.survey import Survey
 from privacy.local.candidates import Series
 from privacy.local.document import mark
 from transforms.common.errors import SpecError
-from transforms.common.published_files import read_published
+from transforms.common.output_formats import OUTPUT_FORMATS, format_of, read_published
 from transforms.common.shown_tables import for_spreadsheets
 from transforms.common.sinks import read_bytes
-from transforms.local.read import format_of
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +50,9 @@ def read_estimates(path: str, survey: Survey) -> tuple[list[Estimated], Told | N
     """
     format_ = format_of(path)
     if format_ is None:
-        raise SpecError(f"{path}: the name of a file of estimates must end in .parquet, .csv, .jsonl")
+        raise SpecError(
+            f"{path}: the name of a file of estimates must end in {', '.join(f'.{name}' for name in OUTPUT_FORMATS)}"
+        )
     try:
         content = read_bytes(path)
     except (OSError, ValueError) as error:
@@ -70,7 +71,9 @@ def read_estimates(path: str, survey: Survey) -> tuple[list[Estimated], Told | N
     if not 0 < windows <= survey.design.windows or windows * rows != table.num_rows:
         raise wrong
     frame = pa.table(_frame(survey, windows))
-    if not table.select(frame.column_names).equals(for_spreadsheets(frame) if format_ == "csv" else frame):
+    if not table.select(frame.column_names).equals(
+        for_spreadsheets(frame) if OUTPUT_FORMATS[format_].formulas else frame
+    ):
         raise wrong
     shape = (len(survey.publish), windows, len(survey.names))
     value, low, high = (table[name].to_numpy().astype(np.float64).reshape(shape) for name in _NUMBERS)

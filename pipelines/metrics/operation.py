@@ -151,7 +151,7 @@ def _of_epochs(
     )
     if spec.output.tables:
         store = Store(spec.output.public, spec.output.private)
-        behind = {name: float(max(0, len(shown) - store.loads.done(name))) for _, name in spec.output.tables}
+        behind = {one.name: float(max(0, len(shown) - store.loads.done(one.name))) for one in spec.output.tables}
         yield _Fact(
             "epochs_not_loaded", "Number of published epochs that are not yet loaded into a table.", behind, by="table"
         )

@@ -11,7 +11,7 @@ from privacy.sanitised.attributes import Attribute, Category, Curve, Number
 from privacy.sanitised.record import Sanitisation
 from privacy.upward import shown
 from transforms.common.errors import RefusedError
-from transforms.common.sinks import OutputFormat
+from transforms.common.output_formats import OUTPUT_FORMATS
 from transforms.sources.inspection import rests_on
 
 _UNITS = {
@@ -49,8 +49,12 @@ class _Plan:
     """
 
     separator: str
-    format: OutputFormat
+    format: str
     attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        if self.format not in OUTPUT_FORMATS:
+            raise ValueError(f"format: not one of {', '.join(OUTPUT_FORMATS)}")
 
 
 def plan_json(spec: SanitiseSpec) -> str:
@@ -59,7 +63,7 @@ def plan_json(spec: SanitiseSpec) -> str:
     return indented(CODEC.dump(plan, version=VERSION)).decode()
 
 
-def read_plan(text: str, where: str) -> tuple[Sanitisation, str, OutputFormat]:
+def read_plan(text: str, where: str) -> tuple[Sanitisation, str, str]:
     """Return the record, the separator and the format of a published plan; all claims in it are proved again.
 
     Raises:

@@ -7,13 +7,13 @@ with 409. So a job whose id follows from release, epoch and table runs once, eve
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from pipelines.sinks.base import SinkTable
 from privacy.counted import counted
 from transforms.common.cloud import PATIENCE, SIGN_IN, in_time, no_credentials, silence
 from transforms.common.errors import RefusedError, SlackwaterError, SpecError
@@ -37,68 +37,49 @@ _TYPES: Mapping[pa.DataType, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BigQueryTable:
-    """The expected form of a table.
+class BigQueryTable(SinkTable):
+    """A table `project.dataset.table`, partitioned by the months of its column `end`."""
 
-    Attributes:
-        name: `project.dataset.table`.
-        end: Column by whose months it is partitioned.
-    """
+    __slots__ = ()
 
-    name: str
-    schema: pa.Schema
-    end: str
+    def refuse_unusable(self, *, loaded: int, last: str | None = None) -> None:
+        """Ask BigQuery for the table, within seconds, and make it if it is missing.
 
+        Raises:
+            RefusedError: Credentials are missing, not accepted, or do not allow writing; or the table has other
+                columns, is gone, or was created again.
+            SpecError: The client is not installed, or there is no such dataset.
+            SlackwaterError: The server does not answer.
+        """
+        client = _client(self.name)
+        in_time(partial(_find, client, self, loaded, last), self.name, _told, silence)
 
-def refuse_unusable(table: BigQueryTable, *, loaded: int, last: str | None = None) -> None:
-    """Ask BigQuery for a table, within seconds, and make it if it is missing.
+    def load_once(self, id_: str, write: Callable[[BinaryIO], int], file: BinaryIO) -> None:
+        """Load the file that `write` makes, unless a job of this id has done so.
 
-    Args:
-        table: The table.
-        loaded: Number of epochs that were loaded into it.
-        last: Id of the job that loaded the last of them; the table must not be younger.
+        A number is added to the id, one more after each failed job.
 
-    Raises:
-        RefusedError: Credentials are missing, not accepted, or do not allow writing; or the table has other columns, is
-            gone, or was created again.
-        SpecError: The client is not installed, or there is no such dataset.
-        SlackwaterError: The server does not answer.
-    """
-    client = _client(table.name)
-    in_time(partial(_find, client, table, loaded, last), table.name, _told, silence)
-
-
-def load_once(table: BigQueryTable, id_: str, write: Callable[[BinaryIO], int], file: BinaryIO) -> None:
-    """Load the file that `write` makes, unless a job of this id has done so.
-
-    Args:
-        table: The table.
-        id_: Id of the job; a number is added to it, one more after each failed job.
-        write: Writes the load file, and returns its number of rows.
-        file: Temporary file for the load file.
-
-    Raises:
-        RefusedError: BigQuery refused the file, or as `refuse_unusable`.
-        SpecError, SlackwaterError: As `refuse_unusable`.
-    """
-    client = _client(table.name)
-    with _telling(table.name):
-        location = client.get_dataset(table.name.rpartition(".")[0]).location
-        for number in count():
-            numbered = f"{id_}-{number}"
-            job, own = _known(client, table, numbered, location), False
-            if job is None:
-                job, own = _sent(client, table, numbered, location, write, file)
-            if job.state != "DONE":
-                job = _ended(client, job, table, location)
-            if job.error_result is None:
-                if not own:
-                    _refuse_older(client, table, job)
-                return
-            if own:
-                reason = str(job.error_result.get("message", "")).partition("\n")[0]
-                raise RefusedError(f"{table.name}: BigQuery did not load job {numbered}: {reason}")
+        Raises:
+            RefusedError: BigQuery refused the file, or as `refuse_unusable`.
+            SpecError, SlackwaterError: As `refuse_unusable`.
+        """
+        client = _client(self.name)
+        with _telling(self.name):
+            location = client.get_dataset(self.name.rpartition(".")[0]).location
+            for number in count():
+                numbered = f"{id_}-{number}"
+                job, own = _known(client, self, numbered, location), False
+                if job is None:
+                    job, own = _sent(client, self, numbered, location, write, file)
+                if job.state != "DONE":
+                    job = _ended(client, job, self, location)
+                if job.error_result is None:
+                    if not own:
+                        _refuse_older(client, self, job)
+                    return
+                if own:
+                    reason = str(job.error_result.get("message", "")).partition("\n")[0]
+                    raise RefusedError(f"{self.name}: BigQuery did not load job {numbered}: {reason}")
 
 
 def _sent(

@@ -4,20 +4,18 @@ Only columns that the spec publishes are ever read, and the file is compared wit
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.spec.sinks import Side
 from pipelines.store.commit import Commit
 from transforms.aggregation.queries import Query
 from transforms.common.errors import RefusedError
-from transforms.common.published_files import read_published
-from transforms.common.sinks import OutputFormat
+from transforms.common.output_formats import read_published
 from transforms.release.published_columns import estimates_types, nodes_types
-
-Side = Literal["estimates", "nodes"]
 
 _TYPES: Mapping[Side, Callable[[Sequence[Query]], dict[str, pa.DataType]]] = {
     "estimates": estimates_types,
@@ -33,9 +31,7 @@ def load_schema(side: Side, queries: Sequence[Query]) -> pa.Schema:
     return pa.schema([("release", pa.string()), ("epoch", pa.int64()), *_TYPES[side](queries).items()])
 
 
-def rows_of(
-    content: bytes, commit: Commit, *, side: Side, format_: OutputFormat, schema: pa.Schema, mixed: bool
-) -> pa.Table:
+def rows_of(content: bytes, commit: Commit, *, side: Side, format_: str, schema: pa.Schema, mixed: bool) -> pa.Table:
     """Return the rows of an epoch in a public file.
 
     Args:

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator
 
-from pipelines.spec.errors import Problem, refuse, wrong
-from pipelines.spec.fields import Section
+from pipelines.spec.errors import Problem, wrong
 from pipelines.spec.queries import QuerySection
+from pipelines.spec.sinks import SinkSection
 from pipelines.spec.words import show
 from transforms.release.published_columns import OF_SOME, estimates_types, nodes_types
 
@@ -38,30 +38,23 @@ def _table(name: str) -> str:
 TableName = Annotated[str, AfterValidator(_table)]
 
 
-class BigQuerySection(Section):
+class BigQuerySection(SinkSection):
     """The table of estimates, and optionally the table of nodes."""
 
     estimates: TableName
     nodes: TableName | None = None
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.nodes == self.estimates:
-            refuse([(("nodes",), "the table of estimates; nodes have other columns, so name another one")])
-        return self
-
-
-def bigquery_problems(queries: Iterable[QuerySection]) -> Iterator[Problem]:
-    """Find keys that cannot be columns of the tables: BigQuery accepts fewer names than files do."""
-    known: dict[str, str] = dict.fromkeys((*OWN, *_FILES), "a column that the table already has")
-    for place, query in enumerate(queries):
-        for key in query.by:
-            name = key.lower()
-            if _COLUMN.fullmatch(key) is None or name.startswith(_RESERVED):
-                why = "not a valid column name in BigQuery, which takes letters, digits and '_'"
-            elif name in known and known[name] != key:
-                why = f"as a column in BigQuery the same as {known[name]}"
-            else:
-                known[name] = key
-                continue
-            yield ("queries", place, "by", key), f"{why}; rename it in the source, or leave output.bigquery out"
+    def problems(self, queries: Iterable[QuerySection]) -> Iterator[Problem]:
+        """Find keys that cannot be columns of the tables: BigQuery accepts fewer names than files do."""
+        known: dict[str, str] = dict.fromkeys((*OWN, *_FILES), "a column that the table already has")
+        for place, query in enumerate(queries):
+            for key in query.by:
+                name = key.lower()
+                if _COLUMN.fullmatch(key) is None or name.startswith(_RESERVED):
+                    why = "not a valid column name in BigQuery, which takes letters, digits and '_'"
+                elif name in known and known[name] != key:
+                    why = f"as a column in BigQuery the same as {known[name]}"
+                else:
+                    known[name] = key
+                    continue
+                yield ("queries", place, "by", key), f"{why}; rename it in the source, or leave output.bigquery out"

@@ -22,6 +22,7 @@ from pipelines.spec.models import OutputSection, SpecModel
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.query_of import query_of
 from pipelines.spec.schedule import ScheduleSection
+from pipelines.spec.sinks import Loaded
 from pipelines.spec.times import now
 from privacy.automaton import Bound
 from privacy.constraint import Constraint
@@ -31,7 +32,7 @@ from privacy.planning.promise import Promise
 from privacy.protection import EVERYTHING, Protection
 from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
-from transforms.common.sinks import DEFAULT, OutputFormat
+from transforms.common.output_formats import DEFAULT
 from transforms.common.source import Source
 from transforms.sources.formats.table import FORMATS
 from transforms.sources.freshness import Freshness
@@ -129,13 +130,13 @@ class Output:
     """Two folders, neither inside the other, and the format of the public files.
 
     Attributes:
-        tables: BigQuery tables (`project.dataset.table`), each with the side that is loaded into it.
+        tables: Tables of sinks, which the public files are also loaded into.
     """
 
     public: str
     private: str
-    format: OutputFormat = DEFAULT
-    tables: tuple[tuple[Literal["estimates", "nodes"], str], ...] = ()
+    format: str = DEFAULT
+    tables: tuple[Loaded, ...] = ()
 
     @property
     def folders(self) -> tuple[str, str]:
@@ -281,9 +282,5 @@ def _schedule(section: ScheduleSection) -> Schedule:
 
 
 def _output(section: OutputSection) -> Output:
-    tables: list[tuple[Literal["estimates", "nodes"], str]] = []
-    if section.bigquery is not None:
-        tables.append(("estimates", section.bigquery.estimates))
-        if section.bigquery.nodes is not None:
-            tables.append(("nodes", section.bigquery.nodes))
-    return Output(public=section.public, private=section.private, format=section.format, tables=tuple(tables))
+    tables = tuple(table for name, sink in section.sinks.items() for table in sink.tables(name))
+    return Output(public=section.public, private=section.private, format=section.format, tables=tables)

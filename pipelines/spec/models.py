@@ -4,9 +4,9 @@ import hashlib
 import json
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from pipelines.spec.bigquery import BigQuerySection, bigquery_problems
+from pipelines.spec.bigquery import BigQuerySection
 from pipelines.spec.calendar import DAY
 from pipelines.spec.changelog import ChangelogSection
 from pipelines.spec.errors import Problem, refuse
@@ -14,6 +14,7 @@ from pipelines.spec.fields import (
     ReleaseName,
     Section,
     Text,
+    one_of,
 )
 from pipelines.spec.paths import within
 from pipelines.spec.privacy import PrivacySection
@@ -30,8 +31,9 @@ from pipelines.spec.rules import (
     strategy_problems,
 )
 from pipelines.spec.schedule import ScheduleSection
+from pipelines.spec.sinks import SinkSection
 from pipelines.spec.strategies import Strategy
-from transforms.common.sinks import DEFAULT, OutputFormat
+from transforms.common.output_formats import DEFAULT, OUTPUT_FORMATS
 from transforms.sources.formats.table import FORMATS
 
 
@@ -40,7 +42,7 @@ class FoldersSection(Section):
 
     public: Text
     private: Text
-    format: OutputFormat = DEFAULT
+    format: Annotated[str, BeforeValidator(one_of(OUTPUT_FORMATS))] = DEFAULT
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -55,6 +57,11 @@ class OutputSection(FoldersSection):
     """The folders of a release of numbers, and the tables that the numbers are also loaded into."""
 
     bigquery: BigQuerySection | None = None
+
+    @property
+    def sinks(self) -> dict[str, SinkSection]:
+        """Sections of the sinks that the spec names, by their keys."""
+        return {name: section for name, section in self if isinstance(section, SinkSection)}
 
 
 def _unique(queries: list[QuerySection]) -> list[QuerySection]:
@@ -130,8 +137,8 @@ class SpecModel(Section):
         problems += kind_problems(self.queries)
         problems += split_problems(self.queries, split=self.privacy.split)
         problems += consistency_problems(self.queries, windows=windows)
-        if self.output.bigquery is not None:
-            problems += bigquery_problems(self.queries)
+        for sink in self.output.sinks.values():
+            problems += sink.problems(self.queries)
         refuse(problems)
         return self
 
@@ -143,7 +150,8 @@ class SpecModel(Section):
         during a release: those for when bad input stops a run, when a window is published, where passwords are, and
         which tables files are loaded into.
         """
-        left_out = {"changelog": {"bad_rows", "shrink", "kafka", "freshness"}, "output": {"bigquery"}}
+        sinks = type(self.output).model_fields.keys() - FoldersSection.model_fields.keys()
+        left_out = {"changelog": {"bad_rows", "shrink", "kafka", "freshness"}, "output": sinks}
         content = json.dumps(
             self.model_dump(exclude=left_out, exclude_none=True), sort_keys=True, separators=(",", ":")
         )

@@ -6,18 +6,15 @@ together: the files of a compaction are listed with its last epoch, and the othe
 """
 
 import hashlib
-import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipelines.store.attempt import own_name, public_name
 from pipelines.store.record import Digest, EpochRecord, Files, read_record
 from transforms.common.errors import RefusedError
+from transforms.common.output_formats import OUTPUT_FORMATS
 
 LARGEST = 256 * 2**20
 """Largest number of bytes that are joined into one file: a reader holds a file in memory."""
@@ -141,31 +138,11 @@ def _kinds(commits: Sequence[EpochRecord]) -> dict[tuple[str, str], list[tuple[s
 def _parts(
     names: Sequence[tuple[str, int]], read: Callable[[str], bytes], suffix: str, largest: int
 ) -> Iterable[bytes]:
-    part: list[str] = []
-    size = 0
+    join, part, size = OUTPUT_FORMATS[suffix.removeprefix(".")].join, list[str](), 0
     for name, of_file in names:
         if part and size + of_file > largest:
-            yield _JOINED[suffix]([read(one) for one in part])
+            yield join([read(one) for one in part])
             part, size = [], 0
         part.append(name)
         size += of_file
-    yield _JOINED[suffix]([read(one) for one in part])
-
-
-def _parquet(contents: Sequence[bytes]) -> bytes:
-    tables = [pq.read_table(pa.BufferReader(content)) for content in contents]
-    if any(table.schema != tables[0].schema for table in tables):
-        raise RefusedError("files of one query differ in their columns, so they are not joined")
-    file = io.BytesIO()
-    pq.write_table(pa.concat_tables(tables), file)
-    return file.getvalue()
-
-
-def _csv(contents: Sequence[bytes]) -> bytes:
-    headers, rows = zip(*(content.split(b"\n", 1) for content in contents), strict=True)
-    if any(header != headers[0] for header in headers):
-        raise RefusedError("files of one query differ in their columns, so they are not joined")
-    return b"\n".join([headers[0], b"".join(rows)])
-
-
-_JOINED: Mapping[str, Callable[[Sequence[bytes]], bytes]] = {".parquet": _parquet, ".csv": _csv, ".jsonl": b"".join}
+    yield join([read(one) for one in part])

@@ -8,8 +8,7 @@ import pyarrow as pa
 from pipelines.store.gcs import GcsFolder
 from pipelines.store.local import LocalFolder
 from transforms.common.errors import RefusedError
-from transforms.common.published_files import Types, read_published
-from transforms.common.sinks import OutputFormat
+from transforms.common.output_formats import Types, read_published
 
 Folder = LocalFolder | GcsFolder
 
@@ -43,9 +42,7 @@ def read_public(folder: Folder, name: str, sha256: str | None = None, *, of: str
     return content
 
 
-def read_public_table(
-    folder: Folder, name: str, sha256: str, format_: OutputFormat, types: Types, *, of: str
-) -> pa.Table:
+def read_public_table(folder: Folder, name: str, sha256: str, format_: str, types: Types, *, of: str) -> pa.Table:
     """Return a table of a public folder.
 
     Args:

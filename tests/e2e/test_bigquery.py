@@ -17,10 +17,9 @@ import pytest
 from google.cloud import bigquery
 
 import pipelines.sinks.bigquery
-import pipelines.sinks.epochs
 import slackwater
 from pipelines.epochs.flags import options_of
-from pipelines.sinks.bigquery import EMULATOR
+from pipelines.sinks.bigquery import EMULATOR, BigQueryTable
 from pipelines.sinks.epochs import job_id, refuse_unusable_tables
 from pipelines.spec.load import load
 from pipelines.store.commit import Commit
@@ -155,7 +154,7 @@ def test_the_next_run_loads_epochs_of_a_dead_run_though_no_window_is_due(
         raise KilledError
 
     with monkeypatch.context() as killed:
-        killed.setattr(pipelines.sinks.epochs, "load_once", die)
+        killed.setattr(BigQueryTable, "load_once", die)
         with pytest.raises(KilledError):
             release.run(DAYS[0])
     assert len(release.commits()) == 1
@@ -185,13 +184,13 @@ def test_a_failed_job_is_reported_and_repeated_under_another_id(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release.spec()
-    load_once = pipelines.sinks.epochs.load_once
+    load_once = BigQueryTable.load_once
 
     def fail(table: Any, id_: str, write: object, file: io.BytesIO) -> None:
         load_once(table, id_, lambda made: made.write(b"no Parquet"), file)
 
     with monkeypatch.context() as broken:
-        broken.setattr(pipelines.sinks.epochs, "load_once", fail)
+        broken.setattr(BigQueryTable, "load_once", fail)
         told = release.run(DAYS[0], code=1)
         release.run(DAYS[1], code=1)
     assert len(release.commits()) == 2, "files do not wait for a table"
@@ -299,7 +298,7 @@ def test_a_stream_does_not_wait_for_a_table_and_loads_with_its_next_window(
     write(release.folder / "data/day-0.parquet", days[0])  # columns are read from the first files
     monkeypatch.chdir(release.folder)
     refuse_unusable_tables(load("spec.yaml"), Store("public", "private"))
-    load_once, asked = pipelines.sinks.epochs.load_once, []
+    load_once, asked = BigQueryTable.load_once, []
 
     def refuse_first(*arguments: Any) -> None:
         asked.append(arguments[1])
@@ -307,7 +306,7 @@ def test_a_stream_does_not_wait_for_a_table_and_loads_with_its_next_window(
             raise RefusedError("the table is away")
         load_once(*arguments)
 
-    monkeypatch.setattr(pipelines.sinks.epochs, "load_once", refuse_first)
+    monkeypatch.setattr(BigQueryTable, "load_once", refuse_first)
     stream(days)
 
     assert "the table is away; published files stay" in capsys.readouterr().err

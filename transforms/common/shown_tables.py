@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.common.sinks import OUTPUT_FORMATS, write_table, write_text
+from transforms.common.output_formats import OUTPUT_FORMATS
+from transforms.common.sinks import write_table, write_text
 
 Clock = Callable[[int], int]
 """Function from a moment to the local time of clocks, both in microseconds, as if UTC."""
 
-_TABLES = {f".{name}": name for name in OUTPUT_FORMATS}
 _MARKDOWN = ".md"
 _TEXTS = (_MARKDOWN, ".txt")
-ENDINGS = (*_TABLES, *_TEXTS)
+ENDINGS = (*(f".{name}" for name in OUTPUT_FORMATS), *_TEXTS)
 """Endings of the files that `write_shown` writes."""
 
 _FORMULA = r"(?s)^([=+@\t\r-].)"
@@ -45,7 +45,8 @@ def write_shown(table: pa.Table, output: str, *, local: Clock, below: str = "") 
         text, below = text_of(table, local=local, markdown=markdown), indent(below, "    " * markdown)
         write_text(output, "\n\n".join(filter(None, [text, below])) + "\n")
     else:
-        write_table(for_spreadsheets(table) if suffix == ".csv" else table, output, format_=_TABLES[suffix])
+        name = suffix.removeprefix(".")
+        write_table(for_spreadsheets(table) if OUTPUT_FORMATS[name].formulas else table, output, format_=name)
 
 
 def for_spreadsheets(table: pa.Table) -> pa.Table:

@@ -6,42 +6,34 @@
 A file's name depends on the part alone, so a step that runs twice writes one file twice.
 """
 
-import json
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Literal, get_args
+from typing import BinaryIO
 
 import apache_beam as beam
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from transforms.common.errors import RefusedError
 from transforms.common.ipc import from_bytes
-
-OutputFormat = Literal["parquet", "csv", "jsonl"]
-OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
+from transforms.common.output_formats import DEFAULT, OUTPUT_FORMATS
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 """Flags that open a new file: a link in its place is an error."""
-
-DEFAULT: OutputFormat = "parquet"
-"""Format of published files unless the spec names another one, and of all private files."""
 
 
 class WriteTables(beam.PTransform):
     """Transform that writes one file for each part: `<folder>/<part name>.<format>`."""
 
-    def __init__(self, folder: str, *, format_: OutputFormat = DEFAULT) -> None:
+    def __init__(self, folder: str, *, format_: str = DEFAULT) -> None:
         super().__init__()
-        if format_ not in _WRITERS:
-            raise ValueError(f"{format_!r} is not one of {', '.join(_WRITERS)}")
+        if format_ not in OUTPUT_FORMATS:
+            raise ValueError(f"{format_!r} is not one of {', '.join(OUTPUT_FORMATS)}")
         self._folder = folder
         self._format = format_
 
@@ -50,7 +42,7 @@ class WriteTables(beam.PTransform):
 
 
 class _WriteFile(beam.DoFn):
-    def __init__(self, folder: str, format_: OutputFormat) -> None:
+    def __init__(self, folder: str, format_: str) -> None:
         self._folder = folder
         self._format = format_
 
@@ -180,17 +172,17 @@ def read_bytes(path: str) -> bytes:
     return content
 
 
-def write_table(table: pa.Table, path: str, *, format_: OutputFormat = DEFAULT, mode: int = 0o666) -> None:
-    """Write one table as one Parquet, CSV or JSON lines file; text formats have timestamps in ISO 8601.
+def write_table(table: pa.Table, path: str, *, format_: str = DEFAULT, mode: int = 0o666) -> None:
+    """Write one table as one file.
 
     Args:
         table: The table.
         path: Path of the file.
-        format_: Format of the file.
+        format_: Name of its format.
         mode: Permissions of a local file.
     """
     with new_file(path, mode=mode) as file:
-        _WRITERS[format_](table, file)
+        OUTPUT_FORMATS[format_].write(table, file)
 
 
 def make_folder(folder: str) -> None:
@@ -207,27 +199,3 @@ def make_folder(folder: str) -> None:
         except OSError:
             if not is_there(folder):  # else another worker has made it
                 raise
-
-
-def _plain_times(table: pa.Table) -> pa.Table:
-    for place, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type):
-            text = pa.compute.strftime(table.column(place), format="%Y-%m-%dT%H:%M:%SZ")
-            table = table.set_column(place, field.name, text)
-    return table
-
-
-def _write_csv(table: pa.Table, file: BinaryIO) -> None:
-    pyarrow.csv.write_csv(_plain_times(table), file)
-
-
-def _write_lines(table: pa.Table, file: BinaryIO) -> None:
-    for batch in _plain_times(table).to_batches(max_chunksize=65_536):
-        file.write("".join(json.dumps(row) + "\n" for row in batch.to_pylist()).encode())
-
-
-_WRITERS: dict[OutputFormat, Callable[[pa.Table, BinaryIO], None]] = {
-    "parquet": pq.write_table,
-    "csv": _write_csv,
-    "jsonl": _write_lines,
-}

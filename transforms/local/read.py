@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from transforms.common.batches import Batch
 from transforms.common.ipc import to_bytes
+from transforms.common.output_formats import OUTPUT_FORMATS
 from transforms.common.several import Collections
-from transforms.common.sinks import OUTPUT_FORMATS, OutputFormat
 from transforms.common.source import Source
 from transforms.local.report_tables import NUMBERS, SCHEMA, SIGNATURE
 from transforms.sources.changelog import read_split, splits, unreadable
@@ -24,6 +24,7 @@ from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import Place, Skipped
 from transforms.sources.columns.sides import Side
 from transforms.sources.files.opening import UNREADABLE
+from transforms.sources.formats.table import FORMATS
 
 BROKEN = "broken"
 
@@ -67,7 +68,7 @@ def tables_of(path: str, *, signed: bool = False) -> Iterator[pa.Table]:
     Raises:
         ValueError: It is not such a file; the message states why.
     """
-    kind = format_of(path)
+    kind = format_of_reports(path)
     if kind is None:
         raise ValueError("no format has this ending")
     layout, dead = _layout(path, kind, signed=signed), 0
@@ -88,7 +89,7 @@ def tables_of(path: str, *, signed: bool = False) -> Iterator[pa.Table]:
         yield SCHEMA.empty_table().replace_schema_metadata({FILE: path, DEAD: str(dead)})
 
 
-def _layout(path: str, kind: OutputFormat, *, signed: bool) -> Layout:
+def _layout(path: str, kind: str, *, signed: bool) -> Layout:
     """Return a layout that does not depend on the file: its faults are found when it is read."""
     numbers = dict.fromkeys(NUMBERS, "int64")
     kinds = numbers | {"design": "string"} | ({SIGNATURE: "string"} if signed else {})
@@ -104,6 +105,6 @@ def _layout(path: str, kind: OutputFormat, *, signed: bool) -> Layout:
     )
 
 
-def format_of(path: str) -> OutputFormat | None:
-    """Return the format of a path's ending; None for other endings."""
-    return next((kind for kind in OUTPUT_FORMATS if path.endswith(f".{kind}")), None)
+def format_of_reports(path: str) -> str | None:
+    """Return the format that a path's ending names, of those that are both written and read; None for others."""
+    return next((kind for kind in OUTPUT_FORMATS if kind in FORMATS and path.endswith(f".{kind}")), None)

@@ -30,7 +30,7 @@ from tests.transforms.plans import laplace_plan
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Timeline
 from transforms.common.errors import InputError
-from transforms.common.sinks import OutputFormat, read_bytes, write_table
+from transforms.common.sinks import read_bytes, write_table
 from transforms.release.linear_chunk import add_noise
 from transforms.release.published_columns import TIME
 from transforms.release.published_tables import estimates_table
@@ -140,7 +140,7 @@ def test_the_next_epoch_changes_no_smoothed_row(public, tmp_path):
 
 
 @pytest.mark.parametrize("format_", ["parquet", "jsonl"])
-def test_files_of_every_format_are_read(public, tmp_path, format_: OutputFormat):
+def test_files_of_every_format_are_read(public, tmp_path, format_: str):
     expected = smoothed(public, tmp_path / "smooth.csv", "--query", "pairs", "--query", "walks")
     manifest = manifest_of(public)
     for epoch in manifest["epochs"]:

@@ -20,7 +20,7 @@ from tests.e2e.specs import contents
 from tests.pipelines.store.releases import planned, record
 from tests.pipelines.store.test_compaction import rows
 from tests.processes import FORKED, alone
-from transforms.common.sinks import OutputFormat, make_folder, write_table
+from transforms.common.sinks import make_folder, write_table
 
 pytestmark = [FORKED, pytest.mark.slow]
 
@@ -216,7 +216,7 @@ def sanitise(store: EpochStore[Sanitised], content: bytes) -> None:
     store.show()
 
 
-FORMATS: dict[str, OutputFormat] = {RECORDS: "csv", NAMES_SIDE: "parquet"}
+FORMATS = {RECORDS: "csv", NAMES_SIDE: "parquet"}
 
 
 def test_power_loss_while_sanitised_records_are_published_leads_to_no_second_sample(tmp_path: Path) -> None:

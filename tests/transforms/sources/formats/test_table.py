@@ -18,10 +18,8 @@ from transforms.sources.formats.csv import CSV
 from transforms.sources.formats.table import FORMATS
 
 NAMED = {
-    "transforms/common/sinks.py": {"parquet", "csv", "jsonl"},  # the table of written formats
-    "transforms/common/published_files.py": {"parquet", "csv", "jsonl"},  # and of those that are read again
+    "transforms/common/output_formats.py": {"parquet", "csv", "jsonl"},  # the table of written formats
     "pipelines/simulate/operation.py": {"parquet"},  # a spec that reads the written files
-    "pipelines/local/estimated.py": {"csv"},  # whose formulas are distinguished from texts
     "transforms/sources/rows.py": {"parquet"},  # rows of a pipeline are read as Parquet
     **{f"transforms/sources/formats/{name}.py": {name} for name in FORMATS},
 }
