@@ -126,6 +126,13 @@ def flags_of(parser: argparse.ArgumentParser) -> dict[str, str]:
     }
 
 
+def own_flags() -> set[str]:
+    """Return the names of all flags of commands that also take pipeline options."""
+    parsers = (parser_of(name) for name, entry in COMMANDS.items() if entry.pipeline)
+    flags = (flag for parser in parsers for action in actions_of(parser) for flag in action.option_strings)
+    return {flag.removeprefix("--") for flag in flags if flag.startswith("--")}
+
+
 def _version() -> str:
     try:
         return version("slackwater")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from privacy.local.basis import best_basis
 from privacy.local.bound import LocalBound
 from privacy.local.candidates import candidates, variances_of
-from privacy.local.design import SHARES, Design, variance_of_change
+from privacy.local.design import SHARES, Design
 from privacy.local.least_squares import node_weights
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.signs import MOST_SIGNS, best_signs
@@ -66,7 +66,7 @@ def query(epsilon: float = 1.0) -> Iterator[str]:
     ]
     yield f"equation 55 with counts: A {printed[0]:.1f}; with shares: A {printed[1]:.1f}"
     space = MutationSpace(answers=len(ANSWERS))
-    alone = variance_of_change(best_basis(2), space, best_symbols(space.count, Fraction(epsilon)))
+    alone = best_symbols(space.count, Fraction(epsilon)).variance_of_change(best_basis(2), space)
     yield f"with the merged symbols of privacy.local: A {alone * len(ENTRIES):.1f}"
 
 
@@ -78,7 +78,7 @@ def of_difference(design: Design, width: int) -> float:
     ends = np.arange(windows)[:, None]
     sums = ((ends - width < np.arange(windows)) & (np.arange(windows) <= ends)).astype(float)
     each = [
-        variance_of_change(design.basis, design.space, layer.randomiser) * SHARES / layer.share
+        layer.randomiser.variance_of_change(design.basis, design.space) * SHARES / layer.share
         for layer in design.layers
     ]
     spans = [layer.span for layer in design.layers]
@@ -99,9 +99,9 @@ def sliding(windows: int, width: int, changes: int) -> tuple[float, float, float
     met = changes * width  # theorem 4.5: windows that hold one change, with one window of `width` at each time
     symbols = best_symbols(space.count, Fraction(1, min(2 * met, windows)))
     signs = min(met, windows)
-    direct = [variance_of_change(basis, space, symbols), math.inf]
+    direct = [symbols.variance_of_change(basis, space), math.inf]
     if signs <= MOST_SIGNS:
-        direct[1] = variance_of_change(basis, space, best_signs(signs, Fraction(1)))
+        direct[1] = best_signs(signs, Fraction(1)).variance_of_change(basis, space)
     found = candidates(space, bound, windows=windows, epsilon=1.0)
     once, tree = (
         next(each.design for each in found if (each.method == "once") is alone and each.method != "mutations")

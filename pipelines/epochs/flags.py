@@ -14,12 +14,12 @@ from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, 
 from apache_beam.runners.runner import create_runner
 from apache_beam.utils.interactive_utils import is_in_ipython
 
+from pipelines.commands import own_flags
 from pipelines.spec.load import Spec
 from transforms.common.errors import SpecError
 
 EMBEDDED_RUNNER = "FnApiRunner"
 EMBEDDED_RUNNERS = (EMBEDDED_RUNNER, "DirectRunner", "BundleBasedDirectRunner")
-OWN_FLAGS = ("until", "shards", "json", "runs", "truth", "new-release", "poll", "lag", "suggest", "bad-rows")
 
 
 def begin_pipeline(flags: Sequence[str]) -> beam.Pipeline:
@@ -162,9 +162,9 @@ def _refuse_unknown(options: PipelineOptions, flags: Sequence[str]) -> None:
     if not flags[0].startswith("-"):
         raise SpecError(f"{flags[0]}: one spec at a time; flags begin with --")
     known = options.get_all_options()
-    for name in options.get_all_options(retain_unknown_options=True):
-        meant = difflib.get_close_matches(name, OWN_FLAGS, 1)
-        if name not in known and (meant or known["runner"] in EMBEDDED_RUNNERS):
+    for name in (one for one in options.get_all_options(retain_unknown_options=True) if one not in known):
+        meant = difflib.get_close_matches(name, own_flags(), 1)
+        if meant or known["runner"] in EMBEDDED_RUNNERS:
             near = meant and meant[0] != name
             hint = f"did you mean --{meant[0]}?" if near else "see --help for all flags"
             raise SpecError(f"--{name}: not a flag of this command, nor a Beam pipeline option; {hint}")

@@ -4,8 +4,7 @@ from typing import Any
 
 from pipelines.spec.durations import duration_text
 from privacy.counted import counted
-from privacy.local.design import SHARES, Design, Layer
-from privacy.local.signs import Signs
+from privacy.local.design import SHARES, Design
 from privacy.upward import shown
 
 CONDITIONS = (
@@ -49,7 +48,7 @@ def sent(design: Design, every: int) -> list[dict[str, Any]]:
             "every": None if design.reported == "once" else duration_text(layer.span * every),
             "of_a_person": 1 if design.reported == "once" else design.nodes(number),
             "can_differ": design.differing(layer),
-            **_randomiser(layer),
+            **layer.randomiser.describe(),
         }
         for number, layer in enumerate(design.layers)
     ]
@@ -63,11 +62,3 @@ def how(report: dict[str, Any]) -> str:
     if report["signs"] == 1:
         return f"a sign, with a mean of {report['gain']:.3f} if it carries information"
     return f"signs, with a mean of {report['gain']:.3f} if they carry information: {report['signs']} drawn together"
-
-
-def _randomiser(layer: Layer) -> dict[str, Any]:
-    randomiser = layer.randomiser
-    if isinstance(randomiser, Signs):
-        return {"randomiser": "signs", "signs": randomiser.most, "gain": float(randomiser.gain)}
-    p = float(randomiser.other)
-    return {"randomiser": "symbols", "symbols": randomiser.count, "truth": p + float(randomiser.spread), "other": p}

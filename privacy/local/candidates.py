@@ -21,7 +21,7 @@ import numpy as np
 
 from privacy.local.basis import Floats, best_basis
 from privacy.local.bound import LocalBound, differing
-from privacy.local.design import SHARES, Design, Layer, Reported, per_report, variance_of_change
+from privacy.local.design import SHARES, Design, Layer, Reported, per_report
 from privacy.local.least_squares import change_variances, level_variances
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.signs import MOST_SIGNS, Signs, best_signs
@@ -57,7 +57,7 @@ class Candidate:
     def name(self) -> str:
         layers = len(self.design.layers)
         if self.method == "once":
-            return "once, a sign" if isinstance(self.design.layers[0].randomiser, Signs) else "once, a symbol"
+            return f"once, {self.design.layers[0].randomiser.report}"
         return self.method if layers == 1 else f"{self.method}, tree of {layers} layers, {self.arity} to a node"
 
     def deviation(self, people: int) -> float:
@@ -131,7 +131,7 @@ def tree(
             limits = per_report(epsilon, delta, differing(bound, span, windows // span))
             randomisers.append(best_symbols(space.count, *limits))
     layers = [Layer(span=arity**number, share=1, randomiser=each) for number, each in enumerate(randomisers)]
-    alone = np.array([variance_of_change(basis, space, each) for each in randomisers])
+    alone = np.array([each.variance_of_change(basis, space) for each in randomisers])
     shares = _best_shares([layer.span for layer in layers], alone, windows, publish)
     return Design(
         space=space,
@@ -152,12 +152,12 @@ def variances_of(design: Design, series: Series) -> Floats:
     """Return the variance of each number of a series, float64 [windows], for one person, if nobody changes."""
     if design.reported == "once":
         (layer,) = design.layers
-        level = np.full(design.windows, design.windows * _level_variance(design, layer))
+        level = np.full(design.windows, design.windows * layer.randomiser.variance_of_level(design.basis))
         both = 2 * level
         both[0] = level[0]  # before the first window nobody is present
         return level if series == "level" else both
     each = [
-        variance_of_change(design.basis, design.space, layer.randomiser) * SHARES / layer.share
+        layer.randomiser.variance_of_change(design.basis, design.space) * SHARES / layer.share
         for layer in design.layers
     ]
     return _OF[series]([layer.span for layer in design.layers], each, design.windows)
@@ -172,10 +172,11 @@ def _designs(
     delta: float,
     publish: Sequence[Series],
 ) -> Iterator[tuple[Method, int | None, Design]]:
-    for randomiser in (
-        best_symbols(space.answers + 1, Fraction(epsilon), Fraction(delta)),
-        best_signs(1, Fraction(epsilon)),
-    ):
+    own: list[tuple[Signs | Symbols, float]] = [
+        (best_symbols(space.answers + 1, Fraction(epsilon), Fraction(delta)), delta),
+        (best_signs(1, Fraction(epsilon)), 0.0),
+    ]
+    for randomiser, of_reports in own:
         reported: Reported = "once"
         design = Design(
             space=space,
@@ -185,7 +186,7 @@ def _designs(
             basis=best_basis(space.answers),
             layers=(Layer(span=1, share=SHARES, randomiser=randomiser),),
             epsilon=epsilon,
-            delta=delta if isinstance(randomiser, Symbols) else 0.0,
+            delta=of_reports,
         )
         yield "once", None, design
     methods: list[Method] = ["mutations"] if bound.changed(1, windows) > MOST_SIGNS else ["mutations", "signs"]
@@ -206,16 +207,6 @@ def _designs(
                     publish=publish,
                 )
                 yield method, arity if height > 1 else None, design
-
-
-def _level_variance(design: Design, layer: Layer) -> float:
-    """Return the variance of an answer that is reported once, for each person with that window, for any share."""
-    randomiser = layer.randomiser
-    if isinstance(randomiser, Signs):
-        return design.basis.variance / 4 / float(randomiser.gain) ** 2
-    p, spread = float(randomiser.other), float(randomiser.spread)
-    chance = min(max(0.5, p), p + spread)  # of the symbol: from p, if nobody gives the answer, to q
-    return chance * (1 - chance) / spread**2
 
 
 def _best_shares(spans: Sequence[int], alone: Floats, windows: int, publish: Sequence[Series]) -> list[int]:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from privacy.local.chance import Chance, Device, Ints, Keyed, new_key, next_key
 from privacy.local.design import SHARES, Design
 from privacy.local.document import digest, mark
-from privacy.local.signs import Signs, draw_patterns, turned, words
+from privacy.local.signs import Signs, turned, words
 from privacy.local.symbols import Symbols
 
 NOT_THERE = -1
@@ -116,10 +116,9 @@ def enrol(
     turn = chance.below(design.windows if design.reported == "once" else 1, people)
     patterns = np.zeros((people, words(design.most_signs)), dtype=np.uint64)
     for number, each in enumerate(design.layers):
-        if isinstance(each.randomiser, Signs):
-            members = np.flatnonzero(layer == number)
-            drawn = draw_patterns(each.randomiser, chance, len(members))
-            patterns[members, : drawn.shape[1]] = drawn
+        members = np.flatnonzero(layer == number)
+        drawn = each.randomiser.patterns(chance, len(members))
+        patterns[members, : drawn.shape[1]] = drawn
     none = np.full(people, design.answers)
     return People(
         design=digest(design),

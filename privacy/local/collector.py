@@ -28,12 +28,11 @@ import numpy as np
 
 from privacy.local.basis import Floats
 from privacy.local.chance import Ints
-from privacy.local.design import Design, variance_of_change
+from privacy.local.design import Design
 from privacy.local.intervals import Heard, of_changes
 from privacy.local.least_squares import node_weights
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.once import changes_once, levels_once
-from privacy.local.signs import Signs
 from privacy.local.symbols import Symbols
 from privacy.local.tallies import ByAnswer, Tally, around
 
@@ -122,7 +121,7 @@ def _of_nodes(
     layers = [_nodes(design, layer, tallies, people, windows) for layer in range(len(design.layers))]
     whole = people == sum(int(each.reports.min()) for each in layers if len(each.reports))
     precisions = [
-        each.reports / variance_of_change(design.basis, design.space, layer.randomiser)
+        each.reports / layer.randomiser.variance_of_change(design.basis, design.space)
         for each, layer in zip(layers, design.layers, strict=True)
     ]
     spans = [layer.span for layer in design.layers]
@@ -171,11 +170,8 @@ def _nodes(design: Design, layer: int, tallies: Mapping[tuple[int, int], Tally],
         if tallied is None or tallied.reports == 0:
             continue
         reports[node] = n = tallied.reports
-        values[node], variances[node] = _change(design, layer, tallied, people)
-        if isinstance(randomiser, Symbols):
-            degrees = np.stack(design.space.degrees())
-            by_symbols = (tallied.sums - float(randomiser.other) * n * degrees) / float(randomiser.spread)
-            counted[node] = by_symbols[::-1]  # tallies begin with those who have left
+        values[node], variances[node] = randomiser.change(tallied.sums, n, people, design.basis, design.space)
+        counted[node] = randomiser.moved(tallied.sums, n, design.space)
     return _Nodes(reports=reports, values=values, variances=variances, counted=counted)
 
 
@@ -189,23 +185,3 @@ def _sway(weights: Floats) -> Floats:
 
 def _by_layer(columns: list[Any]) -> Any:
     return np.stack(columns, axis=1)
-
-
-def _change(design: Design, layer: int, tallied: Tally, people: int) -> tuple[Floats, Floats]:
-    """Return a node's estimate and its variance."""
-    randomiser, n = design.layers[layer].randomiser, tallied.reports
-    scale = people / n
-    if isinstance(randomiser, Signs):
-        gain = float(randomiser.gain)
-        variance = people * scale * design.basis.variance / gain**2
-        return scale * design.basis.decoded(tallied.sums) / gain, np.full(design.answers, variance)
-    p, spread = float(randomiser.other), float(randomiser.spread)
-    (away, to), degrees = tallied.sums, design.space.degrees()
-    degree = degrees[1] - degrees[0]
-    value = (to - away - p * n * degree) / spread
-    variances = (to + away - 2 * p * degree * (to - away) + p**2 * n * degree**2) / spread**2
-    if n == people:
-        variances = np.maximum(variances - (to + away - p * n * (degrees[0] + degrees[1])) / spread, 0)
-    else:  # few reports may show no noise, although there is some
-        variances = np.maximum(variances, n * (p * (degrees[0] + degrees[1]) - (p * degree) ** 2) / spread**2)
-    return scale * value, scale**2 * variances

@@ -103,7 +103,7 @@ class Design:
     @property
     def most_signs(self) -> int:
         """Largest number of signs of a layer; the state of a device has room for them."""
-        return max(layer.randomiser.most if isinstance(layer.randomiser, Signs) else 1 for layer in self.layers)
+        return max(1, *(layer.randomiser.most for layer in self.layers))
 
     def nodes(self, layer: int) -> int:
         """Return the number of nodes of a layer that are complete at the end."""
@@ -147,18 +147,3 @@ def per_report(epsilon: float, delta: float, reports: int) -> tuple[Fraction, Fr
         reports: number of reports in which two people can differ.
     """
     return Fraction(epsilon) / reports, Fraction(delta) / reports
-
-
-def variance_of_change(basis: Basis, space: MutationSpace, randomiser: Signs | Symbols) -> float:
-    """Return the variance of a change, for one person who reports on its node without a change; the largest answer's.
-
-    Args:
-        basis: the questions, for signs.
-        space: the answers and their possible changes.
-        randomiser: signs or symbols.
-    """
-    if isinstance(randomiser, Signs):
-        return basis.variance / float(randomiser.gain) ** 2
-    away, to = space.degrees()
-    p, spread = float(randomiser.other), float(randomiser.spread)
-    return float((p * (away + to) - (p * (to - away)) ** 2).max()) / spread**2

@@ -166,7 +166,7 @@ def of_changes(design: Design, heard: Heard, people: int, arrived: Floats, left:
             node have arrived at an answer, and have left it; times the square of the weight, added up over the nodes.
     """
     drawn = _drawn(design, heard, people)
-    if isinstance(design.layers[0].randomiser, Signs):
+    if design.layers[0].randomiser.signed:
         return _of_signs(design, drawn)
     return _of_symbols(design, drawn, arrived, left)
 
@@ -179,17 +179,9 @@ def of_once(design: Design, reports: Ints, people: int) -> Bounds:
         reports: number of reports on each window, int64 [windows].
         people: number of people who are enrolled.
     """
-    randomiser, share = design.layers[0].randomiser, design.basis.share
+    randomiser = design.layers[0].randomiser
     weight = people / reports[:, None].astype(float)
-    if isinstance(randomiser, Signs):
-        gain = float(randomiser.gain)
-        variance, size = design.basis.variance / 4 / gain**2, design.basis.factor / 2 / gain
-        each = (variance, variance - (1 - share) ** 2, size + 1)
-    else:
-        p, spread = float(randomiser.other), float(randomiser.spread)
-        kinds = [chance * (1 - chance) / spread**2 for chance in (p, p + spread)]
-        each = (max(kinds) + 1 / 4, min(kinds), 1 / spread)
-    variance, least, block = each
+    variance, least, block = randomiser.once(design.basis)
     return Bounds(
         variance=people * weight * variance,
         least=people * weight * least,

@@ -10,7 +10,7 @@ from privacy.local.chance import KEY
 from privacy.local.client import People
 from privacy.local.design import Design
 from privacy.local.document import CODEC, VERSION, digest
-from privacy.local.signs import WORD, Signs, words
+from privacy.local.signs import WORD, words
 
 _NUMBERS: dict[str, type[np.integer[Any]]] = {
     "layer": np.uint8,
@@ -95,7 +95,7 @@ def device_from_json(document: object, design: Design) -> People:
 def _largest(design: Design, kept: _Kept) -> dict[str, int]:
     """Return the largest value of each member in the state of a device of the design, in this window and layer."""
     randomiser = design.layers[kept.layer].randomiser
-    signs = randomiser.most if isinstance(randomiser, Signs) else 0
+    signs = randomiser.most
     once = design.reported == "once"
     limit = design.bound.at_most if design.bound.within is None else design.bound.within + 1
     return {

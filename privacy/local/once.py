@@ -8,7 +8,6 @@ from privacy.local.basis import Floats
 from privacy.local.chance import Ints
 from privacy.local.design import Design
 from privacy.local.intervals import FAILURE, of_once, shares_of_coins
-from privacy.local.signs import Signs
 from privacy.local.symbols import Symbols
 from privacy.local.tallies import ByAnswer, Tally, around, empty, unknown
 
@@ -19,7 +18,7 @@ def levels_once(design: Design, tallies: Mapping[tuple[int, int], Tally], people
     values = np.array([value for value, _ in numbers])
     variances = np.array([variance for _, variance in numbers])
     reports = _reports(tallies, windows)
-    if isinstance(design.layers[0].randomiser, Signs):
+    if design.layers[0].randomiser.signed:
         return around(values, variances, of_once(design, reports, people))
     lows, highs = _coins(design, tallies, people, windows, FAILURE)
     return ByAnswer(values=values, variances=variances, lows=lows, highs=highs)
@@ -38,7 +37,7 @@ def changes_once(design: Design, tallies: Mapping[tuple[int, int], Tally], peopl
     bounds = of_once(design, reports[1:], people) + of_once(design, reports[:-1], people)
     found = around(values[1:], variances[1:], bounds)
     lows, highs = found.lows, found.highs
-    if isinstance(design.layers[0].randomiser, Symbols):
+    if not design.layers[0].randomiser.signed:
         # If this is not close enough to normal, each of the two levels has an interval, which may miss half as often.
         # The choice does not depend on the reported answers.
         low, high = _coins(design, tallies, people, windows, FAILURE / 2)
@@ -74,14 +73,5 @@ def _once(design: Design, tallied: Tally | None, people: int) -> tuple[Floats, F
     """Return a level from the people who have reported in its window, and its variance."""
     if tallied is None or tallied.reports < 2:
         return unknown(design)
-    (layer,), n = design.layers, tallied.reports
-    scale = people / n
-    if isinstance(layer.randomiser, Signs):
-        gain = float(layer.randomiser.gain)
-        value = people * design.basis.share + scale * design.basis.decoded(tallied.sums) / 2 / gain
-        return value, np.full(design.answers, people * scale * design.basis.variance / 4 / gain**2)
-    p, spread = float(layer.randomiser.other), float(layer.randomiser.spread)
-    (given,) = tallied.sums
-    least = n * min(p * (1 - p), (p + spread) * (1 - p - spread))
-    spun = np.maximum(given * (1 - given / n) * n / (n - 1), least)
-    return scale * (given - p * n) / spread, scale**2 * spun / spread**2
+    (layer,) = design.layers
+    return layer.randomiser.level(tallied.sums, tallied.reports, people, design.basis)

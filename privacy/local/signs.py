@@ -29,12 +29,15 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from math import comb
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacy.checks import between
+from privacy.local.basis import Basis, Floats
 from privacy.local.chance import WHOLE, Chance, Flags, Ints
+from privacy.local.mutation_space import MutationSpace
 from privacy.upward import exp_below
 
 MOST_SIGNS = 1024
@@ -57,6 +60,9 @@ class Signs:
     most: int
     threshold: int
     parts: int
+
+    signed: ClassVar[bool] = True
+    report: ClassVar[str] = "a sign"
 
     def __post_init__(self) -> None:
         between("most", self.most, 1, MOST_SIGNS)
@@ -91,6 +97,62 @@ class Signs:
         k, i = self.most, self.threshold
         excess = comb(k - 2, i - 1) - (comb(k - 2, i - 2) if i > 1 else 0)
         return excess * (self.probability(0) - self.probability(k))
+
+    def patterns(self, chance: Chance, size: int) -> NDArray[np.uint64]:
+        """Return what people draw beforehand, as `draw_patterns`."""
+        return draw_patterns(self, chance, size)
+
+    def values(self, basis: Basis) -> int:
+        """Return the number of values of `Reports.symbol`: a sign is about one of the questions."""
+        return basis.questions
+
+    def sums(self, basis: Basis, *, once: bool) -> tuple[int, ...]:
+        """Return the shape of the sums of reports."""
+        return (basis.questions,)
+
+    def variance_of_change(self, basis: Basis, space: MutationSpace) -> float:
+        """Return the variance of a change, for one person who reports on its node without a change."""
+        return basis.variance / float(self.gain) ** 2
+
+    def variance_of_level(self, basis: Basis) -> float:
+        """Return the variance of an answer that is reported once, for each person with that window, for any share."""
+        return basis.variance / 4 / float(self.gain) ** 2
+
+    def change(
+        self, sums: Ints, reports: int, people: int, basis: Basis, space: MutationSpace
+    ) -> tuple[Floats, Floats]:
+        """Return the estimated changes of a node, and their variances, float64 [answers].
+
+        Args:
+            sums: sums of the signs about each question, int64 [questions].
+            reports: number of reports on the node.
+            people: number of people who are enrolled.
+            basis: the questions.
+            space: the answers and their possible changes.
+        """
+        scale, gain = people / reports, float(self.gain)
+        variance = people * scale * basis.variance / gain**2
+        return scale * basis.decoded(sums) / gain, np.full(basis.answers, variance)
+
+    def level(self, sums: Ints, reports: int, people: int, basis: Basis) -> tuple[Floats, Floats]:
+        """Return the estimated level from the people who report in one window, and its variances. Args: as `change`."""
+        scale, gain = people / reports, float(self.gain)
+        value = people * basis.share + scale * basis.decoded(sums) / 2 / gain
+        return value, np.full(basis.answers, people * scale * basis.variance / 4 / gain**2)
+
+    def once(self, basis: Basis) -> tuple[float, float, float]:
+        """Return the largest and least variance of a report of a level, and its largest absolute value."""
+        gain, share = float(self.gain), basis.share
+        variance, size = basis.variance / 4 / gain**2, basis.factor / 2 / gain
+        return variance, variance - (1 - share) ** 2, size + 1
+
+    def moved(self, sums: Ints, reports: int, space: MutationSpace) -> Floats:
+        """Return zeros, float64 [2, answers]: signs do not show how many people move."""
+        return np.zeros((2, space.answers))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the randomiser for reports."""
+        return {"randomiser": "signs", "signs": self.most, "gain": float(self.gain)}
 
 
 @cache

@@ -17,11 +17,15 @@ Delta must be far below 1 / n: with n people about n delta of the reports are th
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacy.checks import at_least, between
+from privacy.local.basis import Basis, Floats
 from privacy.local.chance import WHOLE, Chance, Ints
+from privacy.local.mutation_space import MutationSpace
 from privacy.upward import exp_below
 
 
@@ -36,6 +40,10 @@ class Symbols:
 
     count: int
     parts: int
+
+    signed: ClassVar[bool] = False
+    report: ClassVar[str] = "a symbol"
+    most: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         at_least("count", self.count, 2)
@@ -58,6 +66,95 @@ class Symbols:
         """
         told = chance.likely(self.parts, len(truth))
         return np.where(told, truth, chance.below(self.count, len(truth)))
+
+    def patterns(self, chance: Chance, size: int) -> NDArray[np.uint64]:
+        """Return what people draw beforehand, uint64 [people, 0]: nothing."""
+        return np.zeros((size, 0), dtype=np.uint64)
+
+    def values(self, basis: Basis) -> int:
+        """Return the number of values of `Reports.symbol`."""
+        return self.count
+
+    def sums(self, basis: Basis, *, once: bool) -> tuple[int, ...]:
+        """Return the shape of the sums of reports."""
+        return (1 if once else 2, basis.answers)
+
+    def variance_of_change(self, basis: Basis, space: MutationSpace) -> float:
+        """Return the variance of a change, for one person who reports without a change; the largest answer's."""
+        away, to = space.degrees()
+        p, spread = float(self.other), float(self.spread)
+        return float((p * (away + to) - (p * (to - away)) ** 2).max()) / spread**2
+
+    def variance_of_level(self, basis: Basis) -> float:
+        """Return the variance of an answer that is reported once, for each person with that window, for any share."""
+        p, spread = float(self.other), float(self.spread)
+        chance = min(max(0.5, p), p + spread)  # of the symbol: from p, if nobody gives the answer, to q
+        return chance * (1 - chance) / spread**2
+
+    def change(
+        self, sums: Ints, reports: int, people: int, basis: Basis, space: MutationSpace
+    ) -> tuple[Floats, Floats]:
+        """Return the estimated changes of a node, and their variances, float64 [answers].
+
+        Args:
+            sums: numbers of symbols that lead away from each answer and to it, int64 [2, answers].
+            reports: number of reports on the node.
+            people: number of people who are enrolled.
+            basis: the questions.
+            space: the answers and their possible changes.
+        """
+        n, scale = reports, people / reports
+        p, spread = float(self.other), float(self.spread)
+        (away, to), degrees = sums, space.degrees()
+        degree = degrees[1] - degrees[0]
+        value = (to - away - p * n * degree) / spread
+        variances = (to + away - 2 * p * degree * (to - away) + p**2 * n * degree**2) / spread**2
+        if n == people:
+            variances = np.maximum(variances - (to + away - p * n * (degrees[0] + degrees[1])) / spread, 0)
+        else:  # few reports may show no noise, although there is some
+            variances = np.maximum(variances, n * (p * (degrees[0] + degrees[1]) - (p * degree) ** 2) / spread**2)
+        return scale * value, scale**2 * variances
+
+    def level(self, sums: Ints, reports: int, people: int, basis: Basis) -> tuple[Floats, Floats]:
+        """Return the estimated level from the people who report in one window, and its variances.
+
+        Args:
+            sums: number of reports of each answer, int64 [1, answers].
+            reports, people, basis: as for `change`.
+        """
+        n, scale = reports, people / reports
+        p, spread = float(self.other), float(self.spread)
+        (given,) = sums
+        least = n * min(p * (1 - p), (p + spread) * (1 - p - spread))
+        spun = np.maximum(given * (1 - given / n) * n / (n - 1), least)
+        return scale * (given - p * n) / spread, scale**2 * spun / spread**2
+
+    def once(self, basis: Basis) -> tuple[float, float, float]:
+        """Return the largest and least variance of a report of a level, and its largest absolute value."""
+        p, spread = float(self.other), float(self.spread)
+        kinds = [chance * (1 - chance) / spread**2 for chance in (p, p + spread)]
+        return max(kinds) + 1 / 4, min(kinds), 1 / spread
+
+    def moved(self, sums: Ints, reports: int, space: MutationSpace) -> Floats:
+        """Return unbiased estimates of how many of those who report have arrived at an answer, and have left it.
+
+        Args:
+            sums: as for `change`.
+            reports: number of reports on the node.
+            space: the answers and their possible changes.
+
+        Returns:
+            float64 [2, answers].
+        """
+        degrees = np.stack(space.degrees())
+        left_first = (sums - float(self.other) * reports * degrees) / float(self.spread)
+        found: Floats = left_first[::-1]
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """Return the randomiser for reports."""
+        p = float(self.other)
+        return {"randomiser": "symbols", "symbols": self.count, "truth": p + float(self.spread), "other": p}
 
 
 def best_symbols(count: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Symbols:

@@ -10,7 +10,6 @@ from privacy.local.client import Reports
 from privacy.local.design import Design
 from privacy.local.intervals import Bounds
 from privacy.local.signs import Signs
-from privacy.local.symbols import Symbols
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +65,7 @@ def tally(design: Design, reports: Reports) -> dict[int, Tally]:
 
 def empty(design: Design, layer: int) -> Tally:
     """Return the tally of a node without reports."""
-    shape: tuple[int, ...] = (design.basis.questions,)
-    if isinstance(design.layers[layer].randomiser, Symbols):
-        shape = (1 if design.reported == "once" else 2, design.answers)
+    shape = design.layers[layer].randomiser.sums(design.basis, once=design.reported == "once")
     return Tally(reports=0, sums=np.zeros(shape, dtype=np.int64))
 
 

@@ -7,7 +7,6 @@ import pyarrow.compute as pc
 from privacy.local.client import Reports
 from privacy.local.design import Design
 from privacy.local.signatures import signatures
-from privacy.local.signs import Signs
 from transforms.common.kinds import one_chunk, to_mask
 
 SIGNATURE = "signature"
@@ -61,10 +60,8 @@ def usable(design: Design, table: pa.Table, *, people: int) -> np.ndarray:
     fits &= (layer >= 0) & (layer < len(design.layers))
     known = np.where(fits, layer, 0)
     spans = np.array([each.span for each in design.layers])
-    limits, signed = [], []
-    for each in design.layers:
-        signed.append(isinstance(each.randomiser, Signs))
-        limits.append(design.basis.questions if isinstance(each.randomiser, Signs) else each.randomiser.count)
+    limits = [each.randomiser.values(design.basis) for each in design.layers]
+    signed = [each.randomiser.signed for each in design.layers]
     fits &= (window + 1) % spans[known] == 0
     fits &= (symbol >= 0) & (symbol < np.array(limits)[known])
     return fits & ((sign == 1) | ((sign == -1) & np.array(signed)[known]))

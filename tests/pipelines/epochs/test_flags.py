@@ -15,6 +15,7 @@ def test_the_embedded_runner_is_the_default() -> None:
     [
         (["--untl=2026-01-01T00:00:00Z"], "--untl: not a flag of this command.*did you mean --until"),
         (["--runner=FlinkRunner", "--untill", "2026-01-01T00:00:00Z"], "did you mean --until"),
+        (["--assume-complet"], "did you mean --assume-complete"),
         (["--runs", "3"], "--runs: not a flag of this command.*see --help"),
         (["--paralelism=2"], "--paralelism: not a flag of this command"),
         (["other.yaml"], "other.yaml: one spec at a time"),
