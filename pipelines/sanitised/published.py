@@ -18,7 +18,6 @@ from privacy.sanitised.attributes import Attribute
 from privacy.sanitised.record import Sanitisation
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError
-from transforms.sanitised.columns import columns_of
 from transforms.sanitised.estimated_tables import estimated
 
 _OF = "sanitised records"
@@ -79,9 +78,7 @@ class PublishedRecords:
             raise RefusedError(f"{self._folder.path(MANIFEST)}: it names no files of records; get the folder again")
         asked = Sanitisation(attributes=tuple(self.asked(names)))
         types = {
-            column: pa.float64() if one.numeric else pa.string()
-            for one in asked.attributes
-            for column in columns_of(one)
+            column: pa.float64() if one.numeric else pa.string() for one in asked.attributes for column in one.columns
         }
         tables = [
             read_public_table(self._folder, name, sha256, self._format, types, of=_OF) for name, sha256 in self._files

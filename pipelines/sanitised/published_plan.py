@@ -7,18 +7,22 @@ from typing import Any
 from pipelines.sanitised.spec import SanitiseSpec
 from pipelines.store.record import CODEC, VERSION
 from privacy.json_values import indented, parsed
-from privacy.sanitised.attributes import Attribute, Category, Curve, Number
+from privacy.sanitised.attributes import Attribute
 from privacy.sanitised.record import Sanitisation
 from privacy.upward import shown
 from transforms.common.errors import RefusedError
 from transforms.common.output_formats import OUTPUT_FORMATS
 from transforms.sources.inspection import rests_on
 
-_UNITS = {
+_CURVE = "of the points' errors {0} on average; under any mechanism at least {1}"
+_ERRORS = {
     "number": "mean error {0}; no mechanism has less than {1}",
     "category": "another value with probability {0}; under any mechanism at least {1}",
+    "distance": "at a distance of {0} on average, for the worst value; under any mechanism at least {1}",
     "set": "{0} elements wrong on average; under any mechanism at least {1}",
-    "curve": "{2} of the points' errors {0} on average; under any mechanism at least {1}",
+    "total": f"the sum {_CURVE}",
+    "mean": f"the mean {_CURVE}",
+    "max": f"the largest {_CURVE}",
 }
 
 RESTS_ON = (
@@ -90,7 +94,7 @@ def plan_document(spec: SanitiseSpec) -> dict[str, Any]:
                 "epsilon": one.epsilon,
                 "delta": one.delta,
                 "mechanism": one.mechanism,
-                "missing": missing_text(one),
+                "missing": one.missing_text,
                 "error": one.error,
                 "lower_bound": one.lower_bound,
             }
@@ -105,7 +109,7 @@ def plan_text(spec: SanitiseSpec) -> str:
     lines = [f"{spec.release}: epsilon {shown(record.epsilon)}, delta {shown(record.delta)} for each record"]
     for one in record.attributes:
         lines.append(f"  {one.name}: {one.kind}, epsilon {shown(one.epsilon)}, delta {shown(one.delta)}")
-        lines.append(f"    {one.mechanism}; missing or impossible values count as {missing_text(one)}")
+        lines.append(f"    {one.mechanism}; missing or impossible values count as {one.missing_text}")
         lines.append(f"    {error_text(one)}")
     if record.delta > 1e-6:
         lines.append(
@@ -117,17 +121,4 @@ def plan_text(spec: SanitiseSpec) -> str:
 
 def error_text(one: Attribute) -> str:
     """State the error of an attribute of a single record."""
-    template = _UNITS[one.kind]
-    if isinstance(one, Category) and one.distances is not None:
-        template = "at a distance of {0} on average, for the worst value; under any mechanism at least {1}"
-    names = {"total": "the sum", "mean": "the mean", "max": "the largest"}
-    return template.format(
-        f"{one.error:.4g}", f"{one.lower_bound:.4g}", names[one.metric] if isinstance(one, Curve) else ""
-    )
-
-
-def missing_text(one: Attribute) -> str:
-    """Return the value that counts for a missing or impossible value."""
-    if isinstance(one, Number | Curve):
-        return f"{one.grid.low + one.grid.step * one.missing:g}"
-    return one.values[one.missing] if isinstance(one, Category) else "an empty set"
+    return _ERRORS[one.errors].format(f"{one.error:.4g}", f"{one.lower_bound:.4g}")

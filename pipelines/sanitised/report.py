@@ -15,9 +15,9 @@ from pipelines.published.release import naming
 from pipelines.report.reported import Reported
 from pipelines.sanitised import words
 from pipelines.sanitised.published import PublishedRecords, published
-from pipelines.sanitised.published_plan import error_text, missing_text
+from pipelines.sanitised.published_plan import error_text
 from privacy.counted import counted
-from privacy.sanitised.attributes import Attribute, Curve, Number
+from privacy.sanitised.attributes import Attribute
 from privacy.upward import shown
 from transforms.common.sinks import write_text
 
@@ -57,18 +57,10 @@ def _of(table: pa.Table, attribute: Attribute) -> pa.Table:
     return table.filter(pc.equal(table["attribute"], attribute.name))
 
 
-def _range(attribute: Attribute) -> tuple[float, float]:
-    """Return the possible range of a mean or a share."""
-    if isinstance(attribute, Number | Curve):
-        grid = attribute.grid
-        return grid.low, grid.low + grid.steps * grid.step
-    return 0.0, 1.0
-
-
 def _signals(attribute: Attribute, rows: pa.Table) -> Iterator[dict[str, Any]]:
     """Yield the size of the noise of each estimate, compared with the estimate."""
     low, high = (rows[name].to_numpy() for name in ("ci_low", "ci_high"))
-    noisy = says_nothing(low, high, within=_range(attribute))
+    noisy = says_nothing(low, high, within=attribute.range)
     if not attribute.numeric:
         noisy |= says_nothing(low, high, within=None)
     for row, of_row in zip(rows.to_pylist(), noisy.tolist(), strict=True):
@@ -87,11 +79,11 @@ def _warning(attribute: Attribute, rows: pa.Table, signals: Sequence[dict[str, A
     if not noisy:
         return None
     wide = "the interval is wider than half of the possible range"
-    if isinstance(attribute, Number):
+    if attribute.estimates is None:
         return f"mostly noise, since {wide}. More records would reduce the noise."
-    what = f"{len(noisy)} of {rows.num_rows} {'means' if isinstance(attribute, Curve) else 'shares'}"
+    what = f"{len(noisy)} of {rows.num_rows} {attribute.estimates}"
     which = f"{', '.join(noisy)} ({what})" if len(noisy) <= NAMED else what
-    if isinstance(attribute, Curve):
+    if attribute.numeric:
         return f"mostly noise: {which}, since {wide}. More records would reduce the noise."
     why = "the interval contains zero, or is wider than half of the possible range"
     return f"mostly noise: {which}, since {why}. More records or fewer values would reduce the noise."
@@ -130,8 +122,8 @@ def _drawn(attribute: Attribute, rows: pa.Table, signals: Sequence[dict[str, Any
         "name": attribute.name,
         "values": [value or attribute.name for value in rows["value"].to_pylist()],
         "share": not attribute.numeric,
-        "curve": isinstance(attribute, Curve),
-        "range": [*_range(attribute)],
+        "curve": attribute.numeric and attribute.estimates is not None,
+        "range": [*attribute.range],
         "noisy": [one["noisy"] for one in signals if one["attribute"] == attribute.name],
         **line,
     }
@@ -142,9 +134,7 @@ def _attribute(place: int, attribute: Attribute, warning: str | None) -> str:
         f"attribute-{place}",
         attribute.name,
         [
-            html.paragraph(
-                f"{words.asked(attribute)} Missing or impossible values count as {missing_text(attribute)}."
-            ),
+            html.paragraph(f"{attribute.asked} Missing or impossible values count as {attribute.missing_text}."),
             *([] if warning is None else [html.paragraph(f"{attribute.name}: {warning}", role="warning")]),
             html.drawn(place, "slackwater show"),
         ],

@@ -3,7 +3,6 @@
 from pipelines.pages import html, words
 from pipelines.sanitised.published_plan import RESTS_ON, statement
 from privacy.counted import counted
-from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
 from privacy.sanitised.record import Sanitisation
 from privacy.upward import shown
 
@@ -24,24 +23,6 @@ NOT_PROTECTED = (
     "That the release exists, what its columns can be, when and how often it runs, and whether it fails.",
     "The private folder and the records as they were, which hold everything.",
 )
-
-
-def asked(attribute: Attribute) -> str:
-    """Return a sentence that describes the estimates of an attribute."""
-    match attribute:
-        case Category():
-            return f"The share of all records of each of {counted(len(attribute.values), 'value')}."
-        case Subset():
-            return f"The share of all records that have each of {counted(len(attribute.values), 'element')}."
-        case Number(grid=grid):
-            end = grid.low + grid.steps * grid.step
-            return f"The mean of all records, each number clamped to {grid.low:g} to {end:g}."
-        case Curve(grid=grid):
-            end = grid.low + grid.steps * grid.step
-            return (
-                f"The mean of all records at each of {counted(len(attribute.points), 'point')} of a curve, each number "
-                f"clamped to {grid.low:g} to {end:g}."
-            )
 
 
 def how_well(record: Sanitisation, records: int) -> list[str]:

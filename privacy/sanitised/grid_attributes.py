@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from privacy.noise.distributions import DiscreteLaplace
+from privacy.counted import counted
+from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution
 from privacy.noise.kinds import NOISE, PURE
 from privacy.noise.odds import Integers
 from privacy.sanitised.attribute_checks import (
@@ -31,6 +32,8 @@ class Number:
 
     kind: ClassVar[str] = "number"
     numeric: ClassVar[bool] = True
+    estimates: ClassVar[str | None] = None
+    errors: ClassVar[str] = "number"
 
     name: str
     grid: Grid
@@ -68,8 +71,28 @@ class Number:
         )
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
     def width(self) -> int:
         return 1
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Least and largest possible mean."""
+        return self.grid.low, self.grid.low + self.grid.steps * self.grid.step
+
+    @property
+    def missing_text(self) -> str:
+        """The number that counts for a missing or impossible one."""
+        return f"{self.grid.low + self.grid.step * self.missing:g}"
+
+    @property
+    def asked(self) -> str:
+        """A sentence that describes the estimates."""
+        low, high = self.range
+        return f"The mean of all records, each number clamped to {low:g} to {high:g}."
 
     @property
     def error(self) -> float:
@@ -79,6 +102,11 @@ class Number:
     @property
     def noise(self) -> DiscreteLaplace:
         return DiscreteLaplace(self.scale)
+
+    @property
+    def noise_of_each(self) -> NoiseDistribution:
+        """Noise of each number."""
+        return self.noise
 
     @property
     def lower_bound(self) -> float:
@@ -105,6 +133,7 @@ class Curve:
 
     kind: ClassVar[str] = "curve"
     numeric: ClassVar[bool] = True
+    estimates: ClassVar[str | None] = "means"
 
     name: str
     points: tuple[str, ...]
@@ -167,8 +196,41 @@ class Curve:
         )
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        return self.points
+
+    @property
     def width(self) -> int:
         return len(self.points)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Least and largest possible mean."""
+        return self.grid.low, self.grid.low + self.grid.steps * self.grid.step
+
+    @property
+    def missing_text(self) -> str:
+        """The number that counts for a missing or impossible one."""
+        return f"{self.grid.low + self.grid.step * self.missing:g}"
+
+    @property
+    def asked(self) -> str:
+        """A sentence that describes the estimates."""
+        low, high = self.range
+        return (
+            f"The mean of all records at each of {counted(len(self.points), 'point')} of a curve, each number clamped "
+            f"to {low:g} to {high:g}."
+        )
+
+    @property
+    def errors(self) -> str:
+        """What `error` is of: its metric."""
+        return self.metric
+
+    @property
+    def noise_of_each(self) -> NoiseDistribution:
+        """Noise of each point."""
+        return self.noise.noise
 
     @property
     def error(self) -> float:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from privacy.counted import counted
 from privacy.noise.odds import Integers
 from privacy.sanitised.attribute_checks import refuse_budget, refuse_epsilon
 from privacy.sanitised.finite import Exact
@@ -31,6 +32,8 @@ class Category:
 
     kind: ClassVar[str] = "category"
     numeric: ClassVar[bool] = False
+    estimates: ClassVar[str | None] = "shares"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     name: str
     values: tuple[str, ...]
@@ -44,11 +47,7 @@ class Category:
         refuse_budget(self.name, self.epsilon, self.delta)
         if self.response.values != len(self.values) or not 0 <= self.missing < len(self.values):
             raise ValueError(f"{self.name}: the response is for another number of values")
-        if isinstance(self.response, MetricResponse):
-            fits = self.response.epsilon <= self.epsilon and self.response.delta <= self.delta
-        else:
-            fits = self.response.delta_at(self.epsilon) <= Fraction(self.delta)
-        if not fits:
+        if not self.response.covers(self.epsilon, self.delta):
             raise ValueError(f"{self.name}: the response costs more than epsilon={self.epsilon}, delta={self.delta}")
 
     @staticmethod
@@ -91,8 +90,27 @@ class Category:
         )
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
     def width(self) -> int:
         return 1
+
+    @property
+    def asked(self) -> str:
+        """A sentence that describes the estimates."""
+        return f"The share of all records of each of {counted(len(self.values), 'value')}."
+
+    @property
+    def missing_text(self) -> str:
+        """The value that counts for a missing or unlisted one."""
+        return self.values[self.missing]
+
+    @property
+    def errors(self) -> str:
+        """What `error` is of."""
+        return "category" if self.distances is None else "distance"
 
     @cached_property
     def error(self) -> float:
@@ -130,6 +148,10 @@ class Subset:
 
     kind: ClassVar[str] = "set"
     numeric: ClassVar[bool] = False
+    estimates: ClassVar[str | None] = "shares"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    missing_text: ClassVar[str] = "an empty set"
+    errors: ClassVar[str] = "set"
 
     name: str
     values: tuple[str, ...]
@@ -161,8 +183,17 @@ class Subset:
         return Subset(name=name, values=tuple(values), epsilon=epsilon, delta=delta, response=response)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
     def width(self) -> int:
         return len(self.values)
+
+    @property
+    def asked(self) -> str:
+        """A sentence that describes the estimates."""
+        return f"The share of all records that have each of {counted(len(self.values), 'element')}."
 
     @property
     def error(self) -> float:

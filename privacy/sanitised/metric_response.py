@@ -67,6 +67,10 @@ class MetricResponse:
         if len(self.odds) > MOST_COMPARED or self.mechanism().least_delta(self.epsilon).delta > Fraction(self.delta):
             raise ValueError(f"the odds do not have epsilon={self.epsilon}, delta={self.delta}")
 
+    def covers(self, epsilon: float, delta: float) -> bool:
+        """Return whether a response costs at most this epsilon and delta."""
+        return self.epsilon <= epsilon and self.delta <= delta
+
     @staticmethod
     def own(rows: Sequence[Sequence[Exact]], *, epsilon: float, delta: float = 0.0) -> "MetricResponse":
         """Return the response of a given table, in parts of 2^62; rounding errors go to the largest entry of each row.

@@ -68,6 +68,10 @@ class RandomisedResponse:
         """Return max(0, keep - e^epsilon other): of two inputs only the first's own value is likelier under it."""
         return max(Fraction(0), self.keep - exp_below(epsilon) * self.other) / PARTS
 
+    def covers(self, epsilon: float, delta: float) -> bool:
+        """Return whether a response costs at most this epsilon and delta."""
+        return self.delta_at(epsilon) <= Fraction(delta)
+
     @property
     def error(self) -> float:
         """Probability of another value than the true one: the error if all distances are 1."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privacy.sanitised.attributes import Attribute, Curve
+from privacy.sanitised.attributes import Attribute
 from privacy.upward import above
 
 
@@ -23,7 +23,7 @@ class Sanitisation:
         names = [attribute.name for attribute in self.attributes]
         if not names or len(set(names)) < len(names):
             raise ValueError("a record has at least one attribute, each with its own name")
-        columns = [c for one in self.attributes for c in (one.points if isinstance(one, Curve) else (one.name,))]
+        columns = [column for one in self.attributes for column in one.columns]
         if len(set(columns)) < len(columns):
             raise ValueError("a column is sanitised twice; it is one attribute's, or one point's of a curve")
 

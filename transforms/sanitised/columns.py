@@ -32,19 +32,14 @@ def source_columns(record: Sanitisation) -> list[str]:
     >>> source_columns(Sanitisation(attributes=(Category.planned("ward", ["a", "b"], missing="a", epsilon=1.0),)))
     ['ward']
     """
-    return [column for attribute in record.attributes for column in columns_of(attribute)]
-
-
-def columns_of(attribute: Attribute) -> list[str]:
-    """Return the columns of an attribute."""
-    return list(attribute.points) if isinstance(attribute, Curve) else [attribute.name]
+    return [column for attribute in record.attributes for column in attribute.columns]
 
 
 def to_codes(columns: Sequence[pa.Array], attribute: Attribute, separator: str = SEPARATOR) -> Integers:
     """Return the codes of records, int64 [records, width].
 
     Args:
-        columns: Values of the columns of `columns_of`.
+        columns: Values of `attribute.columns`.
         attribute: The attribute.
         separator: Text between the elements of a set that is a text.
     """
@@ -62,7 +57,7 @@ def to_codes(columns: Sequence[pa.Array], attribute: Attribute, separator: str =
 
 
 def to_columns(codes: Integers, attribute: Attribute, separator: str = SEPARATOR) -> dict[str, pa.Array]:
-    """Return sanitised codes as columns with the names of `columns_of`.
+    """Return sanitised codes as columns with the names of `attribute.columns`.
 
     Args:
         codes: Sanitised codes, int64 [records, width].

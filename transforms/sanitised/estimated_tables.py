@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privacy.sanitised.attributes import Attribute, Category, Curve, Subset
+from privacy.sanitised.attributes import Attribute, Category, Subset
 from privacy.sanitised.estimates import Channel, Estimate, element_shares, joint_shares, means, shares
 from privacy.sanitised.record import Sanitisation
-from transforms.sanitised.columns import SEPARATOR, columns_of, to_codes
+from transforms.sanitised.columns import SEPARATOR, to_codes
 
 SCHEMA = pa.schema(
     [
@@ -79,10 +79,9 @@ def _of_one(records: pa.Table, attribute: Attribute, separator: str) -> pa.Table
             found = to_codes([records[attribute.name]], attribute, separator).sum(axis=0)
             return _table(attribute.name, attribute.values, "share", element_shares(found, records.num_rows, attribute))
         case _:
-            numbers = np.stack([pc.cast(records[name], pa.float64()).to_numpy() for name in columns_of(attribute)], 1)
-            values = columns_of(attribute) if isinstance(attribute, Curve) else [None]
-            noise = attribute.noise.noise if isinstance(attribute, Curve) else attribute.noise
-            return _table(attribute.name, values, "mean", means(numbers, noise, attribute.grid.step))
+            numbers = np.stack([pc.cast(records[name], pa.float64()).to_numpy() for name in attribute.columns], 1)
+            values = [None] if attribute.estimates is None else attribute.columns
+            return _table(attribute.name, values, "mean", means(numbers, attribute.noise_of_each, attribute.grid.step))
 
 
 def _table(attribute: str, values: Sequence[str | None], kind: str, found: Estimate) -> pa.Table:

@@ -28,7 +28,7 @@ from privacy.sanitised.record import Sanitisation
 from transforms.common.hashing import unit_hash
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.kinds import one_chunk, to_key
-from transforms.sanitised.columns import SEPARATOR, columns_of, source_columns, to_codes, to_columns
+from transforms.sanitised.columns import SEPARATOR, source_columns, to_codes, to_columns
 
 SHARDS = 16
 
@@ -93,7 +93,7 @@ def _parts(table: pa.Table, record: Sanitisation) -> Iterator[pa.Table]:
 def _coded(records: pa.Table, record: Sanitisation, separator: str) -> list[Integers]:
     """Return the codes of each attribute, int64 [records, width]; a record's codes depend on its values and types."""
     return [
-        to_codes([one_chunk(records[name]) for name in columns_of(attribute)], attribute, separator)
+        to_codes([one_chunk(records[name]) for name in attribute.columns], attribute, separator)
         for attribute in record.attributes
     ]
 
