@@ -11,20 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.answer.of_samples import refuse_uneven, spreads_of_samples
 from pipelines.common.arguments import Moment, SpecLike, duration_of, moment_of
 from pipelines.common.errors import ArgumentError
 from pipelines.published.release import Published, asked, naming, published
 from pipelines.spec.durations import duration_text
 from pipelines.spec.times import moment_text
-from privacy.answers.sums import Weights, over_cells, spread, weights_of
 from privacy.counted import counted
-from privacy.estimates import CONFIDENCE
-from privacy.noise.distributions import NoiseDistribution, widened
-from privacy.planning.linear_part import LinearPart
 from privacy.planning.plan import Plan
 from privacy.series import Series
-from privacy.smoothing.noise_covariance import noise_weights
 from transforms.aggregation.cells_where import cells_where
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.queries import Query
@@ -146,7 +140,7 @@ def answers(
         SpecError: The condition cuts a cell, there is no such window, or the noise of the numbers is unknown.
     """
     place = next(number for number, demand in enumerate(release.plan.demands) if demand.name == query.name)
-    _refuse_unknown_noise(query, series, release.plan, place)
+    _refuse_unknown_noise(query, series, release.plan.of_series(place, series).unsummed)
     chosen = taken(release, query, where)
     table = next(table for one, table in release.numbers(query) if one == series)
     numbers = table.num_rows // query.cells
@@ -162,15 +156,9 @@ def answers(
         others = _number_at(minus, ends, series)
         values = values - values[others]
     grid = release.plan.demands[place].measure.components[0].grid
-    part = release.plan.adaptive_of(place)
-    if part is None:
-        released = release.plan.publishing(place, series)
-        over = None if released.over is None or released.over.trivial else released.over
-        of_cells = over_cells(chosen.astype(np.float64), over)
-        deviation, width = _spreads(released, series, of_cells, wanted, others) * grid
-    else:
-        sampled = table.column(SAMPLED).to_numpy()[:: query.cells]
-        deviation, width = spreads_of_samples(part, sampled, chosen.astype(np.float64), wanted, others) * grid
+    sampled = table.column(SAMPLED).to_numpy()[:: query.cells].tolist() if SAMPLED in table.column_names else []
+    part = release.plan.of_series(place, series)
+    deviation, width = part.sum_errors(series, chosen.astype(np.float64), wanted, others, sampled) * grid
     return pa.table(
         {
             "window_start": pa.array(starts[wanted]).cast(TIME),
@@ -206,44 +194,6 @@ def taken(release: Published, query: Query, where: str | None) -> np.ndarray:
     return chosen
 
 
-def _spreads(
-    released: LinearPart, series: Series, of_cells: Weights, wanted: np.ndarray, others: np.ndarray | None
-) -> np.ndarray:
-    """Return standard deviations and half widths of numbers, or of their differences, [2, numbers], in grid steps."""
-    (noise,) = released.noise
-    merged, strategy = series.merged(released.leaf), released.strategy
-    ends = wanted * merged.every + merged.width
-    stretch = strategy.stretch(strategy.nodes(int(max([*ends, *([] if others is None else others + merged.width)]))))
-    if stretch is not None:
-        return _apart(noise, stretch, of_cells, wanted, others)
-    if others is not None:
-        one, other = noise_weights(strategy, merged, [int(wanted[0]), int(others[0])])
-        found = [weights_of(one - other)]
-    elif noise.stable:
-        squares = strategy.variances(merged, int(ends[-1]), since=int(ends[0]) - 1)
-        found = [weights_of(np.sqrt(np.array([square]))) for square in squares]
-    else:
-        found = [weights_of(sizes) for sizes in strategy.weights(merged, int(ends[-1]), since=int(ends[0]) - 1)]
-    return np.array([spread(noise, in_time, of_cells, CONFIDENCE) for in_time in found]).reshape(-1, 2).T
-
-
-def _apart(
-    noise: NoiseDistribution, stretch: np.ndarray, of_cells: Weights, wanted: np.ndarray, others: np.ndarray | None
-) -> np.ndarray:
-    """Return the spreads if each number is one node with noise of a separate size.
-
-    The half width of a difference is the sum of both half widths (Bonferroni).
-    """
-    once, sides = weights_of(np.ones(1)), [wanted] if others is None else [wanted, others]
-    confidence = 1 - (1 - CONFIDENCE) / len(sides)
-    deviation, width = np.zeros((2, len(wanted)))
-    for side in sides:
-        found = [spread(widened(noise, float(stretch[at])), once, of_cells, confidence) for at in side]
-        one, half = np.array(found).T
-        deviation, width = np.hypot(deviation, one), width + half
-    return np.array([deviation, width])
-
-
 def _number_at(end: int, ends: np.ndarray, series: Series) -> np.ndarray:
     found = np.flatnonzero(ends == end)
     if not len(found):
@@ -255,9 +205,9 @@ def _number_at(end: int, ends: np.ndarray, series: Series) -> np.ndarray:
     return found
 
 
-def _refuse_unknown_noise(query: Query, series: Series, plan: Plan, place: int) -> None:
-    if (part := plan.adaptive_of(place)) is not None:
-        refuse_uneven(part, query.name)
+def _refuse_unknown_noise(query: Query, series: Series, why: str | None) -> None:
+    if why is not None:
+        raise SpecError(f"query {query.name}: {why}")
     if len(query.measure.components) > 1:
         raise SpecError(f"query {query.name}: a {query.measure.kind} cannot be added up; ask for a count or a sum")
     if query.consistent and series.kind in ("level", "entered", "left"):

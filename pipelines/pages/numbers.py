@@ -10,11 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from privacy.adaptive.spending import units_of
-from privacy.estimates import CONFIDENCE
-from privacy.noise.distributions import widened
-from privacy.noise.weighted import spreads
-from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
@@ -90,37 +85,9 @@ def _total(
     demand = plan.demands[place]
     if query.cells == 1 or len(demand.measure.components) > 1 or demand.axes:
         return None
-    grid, part = demand.measure.components[0].grid, plan.adaptive_of(place)
-    if part is not None and repeated is not None:
-        return None if part.unsummed else (value.sum(axis=1), _of_samples(~repeated, part, query.cells) * grid)
-    released = plan.publishing(place, series)
-    (noise,) = released.noise
-    windows = len(value) * series.every + series.width - series.every
-    merged, leaves = series.merged(released.leaf), windows // released.leaf
-    stretch = released.strategy.stretch(released.strategy.nodes(leaves))
-    if stretch is not None:  # each node is a number, with noise of a separate width
-        each = [widened(noise, width).half_width(query.cells, CONFIDENCE) for width in stretch.tolist()]
-        return value.sum(axis=1), np.array(each) * grid
-    _, widths = spreads(
-        noise,
-        variances=released.strategy.variances(merged, leaves) * query.cells,
-        weights=lambda: [_in_every_cell(one, query.cells) for one in released.strategy.weights(merged, leaves)],
-        confidence=CONFIDENCE,
-    )
-    return value.sum(axis=1), widths * grid
-
-
-def _of_samples(sampled: NDArray[np.bool_], part: AdaptivePart, cells: int) -> Floats:
-    """Return the half widths of the sum of all cells, [numbers]; not a number for windows that were not sampled."""
-    units = units_of(part.rule, sampled.tolist())
-    halves = {one: part.scales.sample(one).half_width(cells, CONFIDENCE) if one else np.nan for one in set(units)}
-    return np.array([halves[one] for one in units])
-
-
-def _in_every_cell(weights: Floats, cells: int) -> Floats:
-    if weights.min() == weights.max():  # a view without a copy
-        return np.broadcast_to(weights[:1], (len(weights) * cells,))
-    return np.tile(weights, cells)
+    sampled = [] if repeated is None else (~repeated).tolist()
+    widths = plan.of_series(place, series).total_errors(series, len(value), query.cells, sampled)
+    return None if widths is None else (value.sum(axis=1), widths * demand.measure.components[0].grid)
 
 
 def outstanding(value: Floats, half: Floats) -> NDArray[np.int64]:

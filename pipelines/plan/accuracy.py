@@ -19,7 +19,7 @@ from privacy.measure import Measure
 from privacy.noise.distributions import widened
 from privacy.noise.mixed import spreads_of_gathered
 from privacy.noise.weighted import spreads
-from privacy.planning.plan import Plan, stddev
+from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.release.range_tables import by_range, noise_of_ranges, range_kind
@@ -81,11 +81,12 @@ def _of_series(
         within = OF_RANGE * (high - low)
         entries = _entries(plan, place, series, int(ends[-1]), within, over) if len(ends) else None
         return {"entries": entries, "within": within}
-    part, expected = plan.adaptive_of(place), query.expected
+    expected = query.expected
     typical: float | None = None
     last: float | None = None
-    if part is None and len(ends):
-        squares = stddev(plan, place, series, windows) ** 2
+    measure = plan.demands[place].measure
+    if len(ends) and (found := plan.of_series(place, series).deviations(measure, series, windows)) is not None:
+        squares = found**2
         near = int(np.argmin(np.abs(squares - squares.mean())))
         typical, last = (_half_widths(plan, place, series, int(ends[at]), over)[0] for at in (near, -1))
     share = None if typical is None or expected is None else typical / expected

@@ -5,21 +5,28 @@ its epsilon, or of its rho if samples have Gaussian noise.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from privacy.accounting.composition import Measurement
 from privacy.adaptive.base import SAMPLED, AdaptiveTerms, Policy, Rule
 from privacy.adaptive.budget import scales_for, spent
 from privacy.adaptive.scales import Scales
-from privacy.adaptive.spending import offered
+from privacy.adaptive.spending import offered, units_of
 from privacy.adaptive.step import check_scales
 from privacy.adaptive.table import POLICIES
+from privacy.answers.of_parts import spreads_of_nodes
+from privacy.answers.sums import over_cells
 from privacy.cells.base import Sketcher
 from privacy.cells.offer import CellTerms
+from privacy.cells.sums import Floats
 from privacy.cells.table import sketcher
 from privacy.columns import Column
 from privacy.constraint import Constraint
+from privacy.estimates import CONFIDENCE
 from privacy.measure import Measure
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.planning.adaptive_rules import not_at_once, period_of
@@ -27,7 +34,7 @@ from privacy.planning.demand import Demand
 from privacy.planning.part import Calibrated
 from privacy.planning.promise import Promise
 from privacy.problems import enforce
-from privacy.series import Family, Series
+from privacy.series import Family, Ints, Series
 from privacy.upward import above, below
 
 _LEVEL = Series(kind="level")
@@ -132,6 +139,36 @@ class AdaptivePart:
     def unsummed(self) -> str | None:
         """Why the error of a sum over cells is unknown; None if it is known."""
         return self.rule.publication.unsummed or self.over.unsummed
+
+    def sum_errors(
+        self, series: Series, query: Floats, wanted: Ints, others: Ints | None, sampled: Sequence[bool]
+    ) -> Floats:
+        """Return standard deviations and half widths of sums over cells; NaN for repeated windows.
+
+        The number of budget units that a sample took follows from which windows were sampled, which is public
+        (privacy.adaptive.spending). Different samples have independent noise.
+
+        Args:
+            series: series of the numbers.
+            query: weight of each cell, float64 [cells].
+            wanted: places of the numbers, int64 [numbers].
+            others: places of the numbers that are subtracted, int64 [numbers]; None: nothing is subtracted.
+            sampled: whether each window was sampled.
+        """
+        units = units_of(self.rule, sampled)
+        noise = {one: self.scales.sample(one) for one in set(units) if one}
+        of_cells = over_cells(query, self.over.linear)
+        return spreads_of_nodes([noise.get(one) for one in units], of_cells, wanted, others)
+
+    def total_errors(self, series: Series, numbers: int, cells: int, sampled: Sequence[bool]) -> Floats | None:
+        if self.unsummed:
+            return None
+        units = units_of(self.rule, sampled)
+        halves = {one: self.scales.sample(one).half_width(cells, CONFIDENCE) if one else np.nan for one in set(units)}
+        return np.array([halves[one] for one in units])
+
+    def deviations(self, measure: Measure, series: Series, windows: int) -> Floats | None:
+        return None
 
     def conditions(self, name: str, mechanism: Mechanism) -> tuple[tuple[str, str], ...]:
         """Return the premise that the sketcher adds, if the data choose more than windows."""

@@ -1,16 +1,21 @@
 """Linear part of a release: a strategy publishes linear functions of noisy nodes, for all windows."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from privacy.accounting.accounting import paper_epsilon
 from privacy.accounting.composition import Measurement
+from privacy.answers.of_parts import half_widths_of_totals, spreads_of_numbers
+from privacy.answers.sums import over_cells
 from privacy.cells.product import Product
 from privacy.columns import Column
 from privacy.measure import Measure
-from privacy.noise.distributions import NoiseDistribution
+from privacy.noise.distributions import NoiseDistribution, widened
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.noise.sampling import LARGEST_SCALE
 from privacy.planning.contribution import Contribution, Sensitivity
@@ -22,7 +27,7 @@ from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_family
 from privacy.planning.statement import UNPROVED, unproved
 from privacy.problems import RuleError
-from privacy.series import Family, Series
+from privacy.series import Family, Ints, Series
 from privacy.strategies.base import Floats, Strategy, of_one_width
 from privacy.upward import below
 
@@ -155,6 +160,34 @@ class LinearPart:
     def movement(self, measure: Measure) -> tuple[tuple[float, float] | None, float]:
         deviation = self.noise[0].variance ** 0.5 / measure.components[0].largest
         return (self.sensitivity.l1, self.sensitivity.l2), deviation
+
+    @property
+    def unsummed(self) -> str | None:
+        return None
+
+    def sum_errors(
+        self, series: Series, query: Floats, wanted: Ints, others: Ints | None, sampled: Sequence[bool]
+    ) -> Floats:
+        (noise,) = self.noise
+        of_cells = over_cells(query, None if self.over is None or self.over.trivial else self.over)
+        return spreads_of_numbers(noise, self.strategy, series.merged(self.leaf), of_cells, wanted, others)
+
+    def total_errors(self, series: Series, numbers: int, cells: int, sampled: Sequence[bool]) -> Floats | None:
+        (noise,) = self.noise
+        windows = numbers * series.every + series.width - series.every
+        return half_widths_of_totals(noise, self.strategy, series.merged(self.leaf), windows // self.leaf, cells)
+
+    def deviations(self, measure: Measure, series: Series, windows: int) -> Floats:
+        """Return the standard deviation of each number; under a strategy over cells, the root mean square of cells."""
+        if len(self.noise) > 1:
+            raise ValueError("the error of a ratio depends on the data")
+        (noise,), grid = self.noise, measure.components[0].grid
+        stretch = self.strategy.stretch(self.strategy.nodes(windows // self.leaf))
+        if stretch is None:
+            deviations: Floats = np.sqrt(self.variances(series, windows) * (noise.variance * grid**2))
+            return deviations
+        over = 1.0 if self.over is None else self.over.average()
+        return np.array([math.sqrt(widened(noise, width).variance * grid**2 * over) for width in stretch.tolist()])
 
     def describe(self, demand: Demand, unit: str) -> dict[str, Any] | None:
         return None

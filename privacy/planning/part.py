@@ -5,6 +5,7 @@ plan stores. The planner, the statement, the release step, tables and reports us
 class. The two kinds of parts are privacy.planning.linear_part and privacy.planning.adaptive_part.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,7 +15,8 @@ from privacy.measure import Measure
 from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.demand import Demand
 from privacy.planning.promise import Promise
-from privacy.series import Family, Series
+from privacy.series import Family, Ints, Series
+from privacy.strategies.base import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +149,46 @@ class Part(Protocol):
         """Return how far one unit moves its nodes, in L1 and L2, and a node's deviation, in normalised units.
 
         The norms are None if the data decide which numbers are published; the noise is then that of the first sample.
+        """
+        ...
+
+    @property
+    def unsummed(self) -> str | None:
+        """Why the error of a sum over cells is unknown; None if it is known."""
+        ...
+
+    def sum_errors(
+        self, series: Series, query: Floats, wanted: Ints, others: Ints | None, sampled: Sequence[bool]
+    ) -> Floats:
+        """Return standard deviations and half widths of sums over cells, float64 [2, numbers], in grid steps.
+
+        Args:
+            series: series of the numbers.
+            query: weight of each cell, float64 [cells].
+            wanted: places of the numbers, int64 [numbers].
+            others: places of the numbers that are subtracted, int64 [numbers]; None: nothing is subtracted.
+            sampled: whether each window was sampled, if the data decide; NaN for the others.
+        """
+        ...
+
+    def total_errors(self, series: Series, numbers: int, cells: int, sampled: Sequence[bool]) -> Floats | None:
+        """Return the half widths of the sums of all cells, float64 [numbers], in grid steps; None if unknown.
+
+        Args:
+            series: series of the numbers.
+            numbers: how many there are.
+            cells: number of cells, each with its own noise.
+            sampled: as for `sum_errors`.
+        """
+        ...
+
+    def deviations(self, measure: Measure, series: Series, windows: int) -> Floats | None:
+        """Return the standard deviation of each number, float64 [numbers], in the measure's units; None if unknown.
+
+        Args:
+            measure: measure of the query, a count or sum.
+            series: series of the numbers.
+            windows: number of closed windows.
         """
         ...
 

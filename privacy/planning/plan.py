@@ -1,13 +1,11 @@
 """Plan of a release: how each query is released, with how much noise and which guarantee."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacy.accounting.accounting import Budget
-from privacy.noise.distributions import widened
 from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.demand import Demand
@@ -69,6 +67,10 @@ class Plan:
         """Return the part from which a strategy publishes a series."""
         return next(part for part in self.linear(query) if series in part.series)
 
+    def of_series(self, query: int, series: Series) -> Part:
+        """Return the part that publishes a series."""
+        return next(part for part in self.of_query(query) if series in part.series)
+
     def share(self, part: Part) -> float:
         """Return the share of the budget of one part: the parts of a query split its weight evenly."""
         return self.weights[part.query] / len(self.of_query(part.query))
@@ -86,17 +88,4 @@ def stddev(plan: Plan, query: int, series: Series, windows: int) -> NDArray[np.f
         series: series of the numbers.
         windows: number of closed windows.
     """
-    released = plan.publishing(query, series)
-    if len(released.noise) > 1:
-        raise ValueError("the error of a ratio depends on the data")
-    (noise,), grid = released.noise, plan.demands[query].measure.components[0].grid
-    strategy = released.strategy
-    deviations: NDArray[np.float64]
-    if (stretch := strategy.stretch(strategy.nodes(windows // released.leaf))) is not None:
-        over = 1.0 if released.over is None else released.over.average()
-        deviations = np.array(
-            [math.sqrt(widened(noise, width).variance * grid**2 * over) for width in stretch.tolist()]
-        )
-    else:
-        deviations = np.sqrt(released.variances(series, windows) * (noise.variance * grid**2))
-    return deviations
+    return plan.publishing(query, series).deviations(plan.demands[query].measure, series, windows)
