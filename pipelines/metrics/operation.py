@@ -74,7 +74,7 @@ def metrics(spec: SpecLike, *, private: bool = False) -> Metrics:
             refuse_another(one, history.commits)
         found = [_metric("slackwater_", fact, one) for fact in _of_all(one, history, runs, lives, now=now() / 1e6)]
         if private and history is not None:
-            found += [_metric(PRIVATE, fact, one) for fact in _of_people(one, store, history)]
+            found += [_metric(PRIVATE, fact, one) for fact in _of_people(store, history)]
     return known(one.release, found)
 
 
@@ -207,7 +207,7 @@ def _passed(spec: Spec, commits: Sequence[Commit]) -> float | None:
     return passed / 1e6
 
 
-def _of_people(spec: Spec, store: Store, history: History[Commit]) -> Iterator[_Fact]:
+def _of_people(store: Store, history: History[Commit]) -> Iterator[_Fact]:
     """Yield exact facts about people: counts of read files and rows, and of the state."""
     commits, last = history.commits, history.last
     reading = store.attempts.reading(last)

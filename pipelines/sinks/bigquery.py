@@ -68,7 +68,7 @@ class BigQueryTable(SinkTable):
             location = client.get_dataset(self.name.rpartition(".")[0]).location
             for number in count():
                 numbered = f"{id_}-{number}"
-                job, own = _known(client, self, numbered, location), False
+                job, own = _known(client, numbered, location), False
                 if job is None:
                     job, own = _sent(client, self, numbered, location, write, file)
                 if job.state != "DONE":
@@ -103,14 +103,14 @@ def _sent(
             file, table.name, job_id=id_, project=client.project, location=location, job_config=config, rewind=True
         )
     except GoogleAPIError:
-        job = _known(client, table, id_, location)  # sent by another run, or by this one without an answer
+        job = _known(client, id_, location)  # sent by another run, or by this one without an answer
         if job is None:
             raise
         return job, False
     return job, True
 
 
-def _known(client: Any, table: BigQueryTable, id_: str, location: str) -> Any:
+def _known(client: Any, id_: str, location: str) -> Any:
     from google.api_core.exceptions import NotFound
 
     try:
@@ -125,7 +125,7 @@ def _ended(client: Any, job: Any, table: BigQueryTable, location: str) -> Any:
     try:
         return job.result(timeout=LONGEST)
     except GoogleAPICallError:  # also where the job itself has failed
-        found = _known(client, table, job.job_id, location)
+        found = _known(client, job.job_id, location)
         if found is None or found.state != "DONE":
             raise
         return found
@@ -163,7 +163,7 @@ def _find(client: Any, table: BigQueryTable, loaded: int, last: str | None) -> N
     there = {field.name: field.field_type if field.mode == "NULLABLE" else field.mode for field in found.schema}
     if there == wanted:
         for number in count() if last else ():  # all but the last job have failed
-            job = _known(client, table, f"{last}-{number}", location)
+            job = _known(client, f"{last}-{number}", location)
             if job is None:
                 break
             if job.error_result is None:

@@ -132,7 +132,7 @@ class SpecModel(Section):
         if not bounds_nothing(self.queries, self.strategy, self.privacy):
             problems += [(("privacy", *place), text) for place, text in self.privacy.unbounded()]
         problems += cell_problems(self.queries, self.strategy, self.privacy)
-        problems += distance_problems(self.queries, self.strategy, self.privacy)
+        problems += distance_problems(self.queries, self.privacy)
         problems += column_problems(self.queries, self.strategy)
         problems += kind_problems(self.queries)
         problems += split_problems(self.queries, split=self.privacy.split)

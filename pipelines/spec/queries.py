@@ -31,15 +31,14 @@ from pipelines.spec.strategies import Strategy
 from pipelines.spec.words import show
 from privacy.cells.choice import CellChoice
 from privacy.counted import counted
+from privacy.problems import RuleError
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Box, Scalar
 from transforms.common.errors import SpecError
+from transforms.release.query_rules import consistency_problems, quantile_problems, range_problems
 
 MOST_CELLS = 10_000_000
-
-MOST_OF_QUANTILES = 10_000
-"""Most cells along the key of quantiles; the time for quantiles grows with its square."""
 
 PUBLISHED = (
     *("query", "kind", "window_start", "window_end", "value", "stddev", "ci_low", "ci_high"),
@@ -162,27 +161,18 @@ class QuerySection(Section):
         if self.cells >= MOST_CELLS:
             fewer = "take larger steps" if ordered else "list fewer"
             problems.append((("by",), f"{counted(self.cells, 'cell')}; {fewer}, below {MOST_CELLS:,} in all"))
+        found: list[RuleError] = []
         if self.consistent:
-            problems.extend((("consistent",), text) for text in self._inconsistent())
+            kinds = [number for number in self.publish if isinstance(number, str)]
+            low = self.measure.min if self.measure.column is not None else None
+            found += consistency_problems(ratio=self.measure.ratio, low=low, kinds=kinds)
         if self.quantiles:
-            problems.extend((("publish",), text) for text in self._no_quantiles())
+            keys = [cells.key() for cells in self.ordered.values()]
+            found += quantile_problems(keys, valued=self.measure.column is not None, consistent=self.consistent)
+        problems.extend((problem.path, problem.message) for problem in found)
         problems.extend((("publish", *place), text) for place, text in self._no_ranges())
         refuse(problems)
         return self
-
-    def _no_quantiles(self) -> list[str]:
-        """Return why quantiles cannot be published; empty if they can."""
-        ordered = [cells.key() for cells in self.ordered.values()]
-        problems = []
-        if len(ordered) != 1 or ordered[0].moments:
-            problems.append("quantiles are along one key with ranges of numbers, as {from: 0, to: 100, step: 5}")
-        elif len(ordered[0]) > MOST_OF_QUANTILES:
-            problems.append(f"quantiles are along {MOST_OF_QUANTILES:,} cells at most; take larger steps")
-        if self.measure.column is not None:
-            problems.append("quantiles are of counts; write measure: count")
-        if self.consistent:
-            problems.append("quantiles are made from counts as they are; remove them, or consistent")
-        return problems
 
     def _no_ranges(self) -> Iterator[Problem]:
         """Yield why ranges, or some of them, cannot be published."""
@@ -191,11 +181,9 @@ class QuerySection(Section):
             return
         ordered = self.ordered
         known: list[list[tuple[str, tuple[int, int]]]] = []
+        yield from (((place,), problem.message) for problem in range_problems(ordered, consistent=self.consistent))
         if not ordered:
-            yield (place,), "ranges are of keys whose cells have an order, as {from: 0, to: 100, step: 5} under by"
             return
-        if self.consistent:
-            yield (place,), "ranges are sums of cells as they are; remove them, or consistent"
         for number, one in enumerate(self._ranges()):
             above, right = (place, "ranges", number), True
             for name, asked in one.items():
@@ -212,17 +200,6 @@ class QuerySection(Section):
                 known.append(cells)
             else:
                 known.append([])
-
-    def _inconsistent(self) -> list[str]:
-        """Return why the numbers cannot be made consistent; empty if they can."""
-        problems = []
-        if self.measure.ratio:
-            problems.append("for counts and sums only; remove it")
-        elif self.measure.min is not None and self.measure.min < 0:
-            problems.append("a sum of values below 0 may be negative; use min: 0, or remove it")
-        if not {"level", "entered", "left"}.intersection(n for n in self.publish if isinstance(n, str)):
-            problems.append("changes may be negative; publish level, entered or left, or remove it")
-        return problems
 
 
 def key_of(cells: list[Scalar] | OrderedSection) -> tuple[Scalar, ...] | OrderedKey:

@@ -3,7 +3,7 @@
 Each function yields the problems that it finds, with their places from the top of the spec.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pipelines.spec.document import Place
 from pipelines.spec.durations import duration_text
@@ -16,22 +16,19 @@ from privacy.adaptive.base import Period
 from privacy.adaptive.table import POLICIES
 from privacy.cells.offer import CellUse
 from privacy.cells.table import problems as over_problems
-from privacy.counted import counted
 from privacy.planning.adaptive_rules import AdaptiveQuery, Setting, adaptive_columns, adaptive_problems, not_consistent
-from privacy.planning.split_rules import relative_error_problems
+from privacy.planning.query_rules import near_changes
+from privacy.planning.query_rules import near_problems as near_numbers
+from privacy.planning.query_rules import sliding_problems as longer_problems
+from privacy.planning.query_rules import split_problems as share_problems
 from privacy.problems import RuleError
 from privacy.strategies.candidates import QueryNumbers, StrategyTerms
 from privacy.strategies.table import problems as problems_of_strategies
 from transforms.aggregation.expression import Condition
 from transforms.release.quantile_tables import QUANTILE
+from transforms.release.query_rules import Read, near_problems, size_problems
 
 MOST_WINDOWS = 10_000_000
-
-MOST_CONSISTENT = 2**24
-"""Most numbers of one query that are made consistent at once: its cells times its windows and the start."""
-
-MOST_OVER_CELLS = 2**20
-"""Same limit with a strategy over cells, which takes about ten microseconds for each number."""
 
 
 def sliding_problems(queries: list[QuerySection], *, every: int, windows: int | None) -> Iterator[Problem]:
@@ -43,17 +40,22 @@ def sliding_problems(queries: list[QuerySection], *, every: int, windows: int | 
         windows: Number of windows of the release; None without an end.
     """
     for place, query in enumerate(queries):
+        widths = [-(-one.sliding // every) if isinstance(one, SlidingSection) else None for one in query.publish]
+        longer = list(longer_problems(widths, windows, lambda count: duration_text(count * every)))
+        yield from _below(longer, "queries", place)
         for position, number in enumerate(query.publish):
             if not isinstance(number, SlidingSection):
                 continue
-            above = ("queries", place, "publish", position)
-            if windows is not None and number.sliding > windows * every:
-                message = f"longer than the release; use at most {duration_text(windows * every)}"
-                yield (*above, "sliding"), message
-            else:
-                yield from _not_whole((*above, "sliding"), number.sliding, every)
+            path = ("publish", position, "sliding")
+            if path not in [problem.path for problem in longer]:
+                yield from _not_whole(("queries", place, *path), number.sliding, every)
             if number.every is not None:
-                yield from _not_whole((*above, "every"), number.every, every)
+                yield from _not_whole(("queries", place, "publish", position, "every"), number.every, every)
+
+
+def _below(found: Iterable[RuleError], *above: str | int) -> Iterator[Problem]:
+    """Yield problems of the library as problems of the spec, with `above` prepended to their places."""
+    return (((*above, *problem.path), problem.message) for problem in found)
 
 
 def _not_whole(place: Place, span: int, every: int) -> Iterator[Problem]:
@@ -134,17 +136,16 @@ def cell_problems(queries: list[QuerySection], strategy: Strategy, privacy: Priv
             found = list(over_problems(query.over_cells(), use))
         except RuleError as error:
             found = [error]
-        yield from ((("queries", place, *problem.path), problem.message) for problem in found)
+        yield from _below(found, "queries", place)
 
 
-def distance_problems(queries: list[QuerySection], strategy: Strategy, privacy: PrivacySection) -> Iterator[Problem]:
+def distance_problems(queries: list[QuerySection], privacy: PrivacySection) -> Iterator[Problem]:
     """Find problems of `protects.distance`, which protects a unit's place alone.
 
     Everything else that a query uses of a unit must be equal for units that are near each other.
 
     Args:
         queries: All queries of the spec.
-        strategy: Strategy of queries that name none.
         privacy: The section about privacy.
     """
     above = ("privacy", "protects", "distance")
@@ -154,29 +155,23 @@ def distance_problems(queries: list[QuerySection], strategy: Strategy, privacy: 
             yield (*above, name), "no query has ranges of it; give one under by: as {from: 0, to: 100, step: 1}"
         if name == privacy.unit:
             yield (*above, name), "names the owner, who cannot be near another one"
-    if privacy.distance and privacy.constraint is not None and privacy.constraint.at_most is not None:
-        message = "units that are near each other may use up their changes at different times; remove at_most"
-        yield ("privacy", "constraint", "at_most"), message
-    for place, query in enumerate(queries) if privacy.distance else ():
-        where = frozenset[str]() if query.where is None else Condition.parse(query.where).columns
+    if not privacy.distance:
+        return
+    yield from _below(near_changes(counted=privacy.renewed is not None))
+    for place, query in enumerate(queries):
         ordered = query.ordered
-        own = ("queries", place)
-        if not ordered.keys() & privacy.distance.keys():
-            yield own, f"has no range of {', '.join(privacy.distance)}, so nothing of it would be protected; remove it"
+        read = Read(
+            where=frozenset[str]() if query.where is None else Condition.parse(query.where).columns,
+            measured=query.measure.column,
+            listed=query.by.keys() - ordered.keys(),
+            ranges=ordered,
+        )
+        yield from _below(near_problems(read, [*privacy.distance]), "queries", place)
         for name, far in privacy.distance.items():
-            if name in where:
-                yield (*own, "where"), f"reads {name}: units that are near each other would be in the query or not"
-            if name == query.measure.column:
-                yield (*own, "measure"), f"reads {name}, which differs between units that are near each other"
-            if name in query.by and name not in ordered:
-                yield (*own, "by", name), "is protected up to a distance; give ranges as {from: 0, to: 100, step: 1}"
             if name in ordered and ordered[name].near(far) is None:
                 yield (*above, name), f"query {query.name} has ranges of another kind for it"
-        if {"entered", "left"}.intersection(number for number in query.publish if isinstance(number, str)):
-            yield (
-                (*own, "publish"),
-                "entered and left reveal where a unit was before, near or not; use level or change",
-            )
+        moves = not {"entered", "left"}.isdisjoint(number for number in query.publish if isinstance(number, str))
+        yield from _below(near_numbers(moves=moves), "queries", place)
 
 
 def column_problems(queries: list[QuerySection], strategy: Strategy) -> Iterator[Problem]:
@@ -275,30 +270,17 @@ def _not_adaptive(
 
 
 def split_problems(queries: list[QuerySection], *, split: str) -> Iterator[Problem]:
-    """Find queries without `expected` or with a weight, if the split of the budget follows relative errors."""
+    """Find queries whose `expected` or weight does not fit the split of the budget."""
     for place, query in enumerate(queries):
-        above = ("queries", place)
-        if split == "weights":
-            if query.expected is not None and query.measure.ratio:
-                yield (
-                    (*above, "expected"),
-                    "is for counts and sums, since the error of a ratio depends on the data; remove it",
-                )
-            continue
-        for problem in relative_error_problems(ratio=query.measure.ratio, expected=query.expected):
-            yield (*above, *problem.path), problem.message
-        if "weight" in query.model_fields_set:
-            message = "the shares follow from expected with privacy.split: relative_error; remove one of the two"
-            yield (*above, "weight"), message
+        weighted = "weight" in query.model_fields_set
+        found = share_problems(
+            ratio=query.measure.ratio, expected=query.expected, weighted=weighted, relative=split == "relative_error"
+        )
+        yield from _below(found, "queries", place)
 
 
 def consistency_problems(queries: list[QuerySection], *, windows: int | None) -> Iterator[Problem]:
-    """Find queries with too many consistent numbers; all of them are in memory, so the release must have an end."""
-    if windows is None:
-        return
+    """Find queries with too many consistent numbers."""
     for place, query in enumerate(queries):
-        most = (MOST_CONSISTENT if query.over is None else MOST_OVER_CELLS) // (windows + 1)
-        if query.consistent and query.cells > most:
-            found = f"{counted(query.cells, 'cell')} in {counted(windows, 'window')}"
-            message = f"{found}; at most {counted(most, 'cell')}, list fewer or remove this"
-            yield ("queries", place, "consistent"), message
+        if query.consistent:
+            yield from _below(size_problems(query.cells, windows, over=query.over is not None), "queries", place)

@@ -9,6 +9,7 @@ from privacy.cells.space import Space, cells_of
 from privacy.cells.table import problems
 from privacy.counted import counted
 from privacy.measure import Measure
+from privacy.planning.query_rules import near_problems
 from privacy.problems import enforce, placed
 from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
@@ -60,8 +61,11 @@ class Demand:
             [cells is None for cells in box] != [not axis.ordered for axis in self.axes] for box in self.over.listed
         ):
             raise ValueError(f"query {self.name}: listed ranges have cells along each axis with an order")
-        if self.apart and (len(self.apart) != len(self.axes) or any(s.family != "net" for s in self.series)):
-            raise ValueError(f"query {self.name}: apart is for levels, changes and sliding sums, one for each axis")
+        if self.apart:
+            with placed("queries", self.name):
+                enforce(near_problems(moves=any(one.family != "net" for one in self.series)))
+            if len(self.apart) != len(self.axes):
+                raise ValueError(f"query {self.name}: apart has one number for each axis")
 
     @property
     def families(self) -> tuple[Family, ...]:

@@ -4,11 +4,12 @@ Each query's weight is its share of the budget; a query that is released in seve
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from privacy.accounting.accounting import Budget, calibrate
+from privacy.counted import counted
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.planning.adaptive_part import AdaptiveDraft
 from privacy.planning.adaptive_rules import AdaptiveQuery, Setting, adaptive_problems
@@ -19,9 +20,9 @@ from privacy.planning.plan import Plan
 from privacy.planning.planner import PlanningTask, certified, nominal, options
 from privacy.planning.pricing import share, share_for
 from privacy.planning.promise import Promise
-from privacy.planning.split_rules import relative_error_problems
+from privacy.planning.query_rules import sliding_problems, split_problems
 from privacy.planning.statement import conditions, protected
-from privacy.problems import enforce, placed
+from privacy.problems import RuleError, enforce, placed
 from privacy.strategies.table import OFFERS
 from privacy.ties import cheapest
 
@@ -56,13 +57,13 @@ def make_plan(
     Raises:
         ValueError: budget, mechanism and accounting do not fit together, or a query has no sensitivity.
     """
+    for demand in demands:
+        with placed("queries", demand.name):
+            enforce(_number_problems(demand, promise, relative=split == "relative_error"))
     mechanisms = tuple(name for name, kind in NOISE.items() if kind.pure or budget.delta > 0)
-    if mechanism != "auto":
-        mechanisms = (mechanism,)
+    serving = tuple(name for name in mechanisms if _serves(name, demands))
     plans, refused = [], []
-    for tried in mechanisms:
-        if mechanism == "auto" and not _serves(tried, demands):
-            continue
+    for tried in (serving or mechanisms) if mechanism == "auto" else (mechanism,):
         try:
             made = _plan(
                 demands,
@@ -78,9 +79,7 @@ def make_plan(
         else:
             plans.append(made)
     if not plans:
-        raise (
-            refused[-1] if refused else ValueError("a factorised strategy needs Gaussian noise, and so a delta above 0")
-        )
+        raise refused[-1]
     return cheapest(plans, _typical_error)
 
 
@@ -96,6 +95,20 @@ def usual_accounting(mechanism: Mechanism, *, adaptive: bool) -> Accounting:
     """
     kind = NOISE[mechanism]
     return kind.adaptively[0] if adaptive else kind.accounting
+
+
+def _number_problems(demand: Demand, promise: Promise, *, relative: bool) -> Iterator[RuleError]:
+    """Yield the rules that the numbers and the share of a query break.
+
+    Args:
+        demand: the demand.
+        promise: promise of the release.
+        relative: whether the budget is split by relative errors.
+    """
+    widths = [series.width if series.kind == "sliding" else None for series in demand.series]
+    yield from sliding_problems(widths, promise.windows, lambda windows: counted(windows, "window"))
+    ratio, weighted = len(demand.measure.components) > 1, demand.weight != 1
+    yield from split_problems(ratio=ratio, expected=demand.expected, weighted=weighted, relative=relative)
 
 
 def _serves(mechanism: Mechanism, demands: Sequence[Demand]) -> bool:
@@ -198,8 +211,6 @@ def _weights(
     else:
         raw = []
         for demand, error in zip(demands, errors, strict=True):
-            with placed("queries", demand.name):
-                enforce(relative_error_problems(ratio=len(demand.measure.components) > 1, expected=demand.expected))
             assert demand.expected is not None
             component = demand.measure.components[0]
             raw.append(share_for(error * component.largest * component.grid / demand.expected, mechanism))

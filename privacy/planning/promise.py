@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 
 from privacy.constraint import Constraint
+from privacy.planning.query_rules import near_changes
+from privacy.problems import enforce
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.touched import Touched
 
@@ -44,8 +46,8 @@ class Promise:
             raise ValueError(MISMATCH)
         if at_once.block is not None and at_once.block < self.span.length + self.slack:
             raise ValueError("a block in which changes are counted is at least as long as the span")
-        if at_once.changes is not None and self.span.near:
-            raise ValueError("at_most: near units may use up their changes at different times")
+        if self.span.near:
+            enforce(near_changes(counted=at_once.changes is not None))
 
     @property
     def span(self) -> Span | None:

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from pipelines import cli
-from pipelines.answer.operation import _spreads, answers
+from pipelines.answer.operation import answers
 from pipelines.published.release import published
 from privacy.accounting.accounting import Budget
-from privacy.answers.sums import over_cells
 from privacy.cells.choice import CellChoice
 from privacy.constraint import AtMost
 from privacy.measure import Measure
@@ -204,8 +203,8 @@ def test_under_sums_over_cells_the_error_of_a_range_follows_their_matrix(mechani
         variance = chosen @ np.linalg.inv(matrix.T @ matrix) @ chosen * released.noise[0].variance
         whole = noise_weights(released.strategy, series, range(20))
 
-        deviation, width = _spreads(released, series, over_cells(chosen, released.over), np.arange(20), None)
-        (less,), _ = _spreads(released, series, over_cells(chosen, released.over), np.array([7]), np.array([3]))
+        deviation, width = released.sum_errors(series, chosen, np.arange(20), None, [])
+        (less,), _ = released.sum_errors(series, chosen, np.array([7]), np.array([3]), [])
 
         assert deviation**2 == pytest.approx(variance * (whole**2).sum(axis=1), rel=1e-4)
         assert less**2 == pytest.approx(variance * ((whole[7] - whole[3]) ** 2).sum(), rel=1e-4)

@@ -3,10 +3,11 @@
 from privacy.planning.adaptive_rules import not_consistent
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan
-from privacy.problems import enforce
+from privacy.problems import enforce, placed
 from privacy.protection import Protection
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query
+from transforms.release.query_rules import problems
 
 
 def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
@@ -28,10 +29,11 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     for query in aggregation.queries:
         if query.adaptive is not None and query.consistent:
             enforce(not_consistent(query.name))
-        if columns_of_near := _seen(query, plan.promise.protects):
+        with placed("queries", query.name):
+            enforce(problems(query, plan))
+        if moved := _moved(query, plan.promise.protects):
             raise ValueError(
-                f"query {query.name}: reads {', '.join(columns_of_near)}, of which only ranges may be read where the "
-                "plan protects places"
+                f"query {query.name}: ranges of {', '.join(moved)} are near in the plan or in the query, not in both"
             )
     if plan.promise.constraint != aggregation.constraint:
         raise ValueError("the plan was made for another constraint than the one that is enforced")
@@ -52,11 +54,8 @@ def _of_nodes(demand: Demand) -> object:
     return demand.name, demand.measure, demand.cells, demand.axes, demand.apart, demand.series, demand.adaptive
 
 
-def _seen(query: Query, protects: Protection) -> list[str]:
-    """Return the columns in which neighbours are near, and that a query reads in another way than as ranges."""
+def _moved(query: Query, protects: Protection) -> list[str]:
+    """Return the keys with ranges in which units are near either for the plan or for the query."""
     near = set() if protects.span is None else {column for column, _ in protects.span.near}
-    ranges = {name for name, _ in query.ordered}
-    where = query.where.columns if query.where is not None else frozenset()
-    listed = {name for name, _ in query.by} - ranges
     moved = {name for (name, _), apart in zip(query.by, query.apart, strict=False) if apart}
-    return sorted((near & (where | listed | {query.column})) | ((near & ranges) ^ moved))
+    return sorted((near & {name for name, _ in query.ordered}) ^ moved)

@@ -176,7 +176,7 @@ def test_settings_that_are_not_proved_for_a_distance_are_refused():
     )
     with pytest.raises(ValueError, match="where a unit was before, which may be near"):
         of_events("entered", STRATEGIES[1], unit)
-    with pytest.raises(ValueError, match="apart is for levels"):
+    with pytest.raises(ValueError, match="entered and left reveal where a unit was before"):
         Demand(
             name="q",
             measure=Measure(kind="count"),

@@ -91,12 +91,12 @@ def near(plan: Plan, *columns: str) -> Plan:
 @pytest.mark.parametrize(
     ("query", "columns", "other", "error"),
     [
-        (TALL, ("age",), {"where": Condition.parse("age > 20")}, "reads age, of which only ranges"),
-        (TALL, ("age",), {"by": (HEIGHT, WARD)}, "reads height, of which only ranges"),
-        (TALL, ("age", "ward"), {}, "reads ward"),
-        (TALL, ("height",), {}, "reads age"),
-        (TALL, (), {}, "reads age"),
-        (MEAN, ("age", "stay"), {}, "reads stay"),
+        (TALL, ("age",), {"where": Condition.parse("age > 20")}, "where: reads age: units that are near"),
+        (TALL, ("age",), {"by": (HEIGHT, WARD)}, "has no range of age"),
+        (TALL, ("age", "ward"), {}, "by.ward: is protected up to a distance"),
+        (TALL, ("height",), {}, "has no range of height"),
+        (TALL, (), {}, "ranges of age are near in the plan or in the query"),
+        (MEAN, ("age", "stay"), {}, "measure: reads stay, which differs"),
     ],
 )
 def test_queries_that_distinguish_near_units_are_refused(
@@ -116,3 +116,33 @@ def test_a_query_may_have_ranges_of_near_columns_and_read_other_columns() -> Non
     elsewhere = replace(asked, where=Condition.parse("height > 20"))
 
     ReleasePlan(plan=release.plan, aggregation=replace(release.aggregation, queries=(elsewhere,)))
+
+
+TOTAL = Measure(kind="sum", low=-1, high=1)
+WIDE = (("age", OrderedKey(start=0, step=1, steps=10_000)),)
+LEVEL = (Series(kind="level"),)
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        (
+            {"consistent": True, "measure": Measure(kind="mean", low=0, high=9), "column": "stay"},
+            "counts and sums only",
+        ),
+        ({"consistent": True, "measure": TOTAL, "column": "stay"}, "a sum of values below 0 may be negative"),
+        ({"consistent": True, "publish": (Series(kind="change"),)}, "consistent: changes may be negative"),
+        ({"consistent": True, "by": (("n", tuple(range(2**22))),)}, "4,194,304 cells in 4 windows; at most 3,355,443"),
+        ({"quantiles": (0.5,)}, "publish: quantiles are along one key with ranges"),
+        ({"quantiles": (0.5,), "by": WIDE}, "quantiles are along 10,000 cells at most"),
+        ({"quantiles": (0.5,), "by": (AGE,), "measure": TOTAL, "column": "stay"}, "quantiles are of counts"),
+        ({"quantiles": (0.5,), "by": (AGE,), "consistent": True}, "quantiles are made from counts as they are"),
+        ({"ranges": ((),)}, "ranges are of keys whose cells have an order"),
+        ({"ranges": (((0, 2),),), "by": (AGE,), "consistent": True}, "ranges are sums of cells as they are"),
+    ],
+)
+def test_rules_of_a_spec_hold_for_queries_made_in_python(query: dict[str, object], error: str) -> None:
+    asked = replace(replace(PLAIN, publish=LEVEL), **query)  # type: ignore[arg-type]
+
+    with pytest.raises(ValueError, match=error):
+        made(asked, AtMost(2))

@@ -1,0 +1,154 @@
+"""Rules of queries for what is published after noise, for releases made in Python and for specs.
+
+Paths start at a query of the spec.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from privacy.counted import counted
+from privacy.planning.plan import Plan
+from privacy.problems import RuleError
+from transforms.aggregation.ordered_key import OrderedKey
+from transforms.aggregation.queries import Query
+
+MOST_CONSISTENT = 2**24
+"""Most numbers of one query that are made consistent at once: its cells times its windows and the start."""
+
+MOST_OVER_CELLS = 2**20
+"""Same limit with a strategy over cells, which takes about ten microseconds for each number."""
+
+MOST_OF_QUANTILES = 10_000
+"""Most cells along the key of quantiles; the time for quantiles grows with its square."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """Columns that a query reads.
+
+    Attributes:
+        where: Columns of its condition.
+        measured: Measured column; None for counts.
+        listed: Keys with listed cells.
+        ranges: Keys whose cells are ranges.
+    """
+
+    where: Collection[str]
+    measured: str | None
+    listed: Collection[str]
+    ranges: Collection[str]
+
+
+def near_problems(read: Read, near: Sequence[str]) -> Iterator[RuleError]:
+    """Yield what a query reads of places besides their ranges, if units are protected that are near each other.
+
+    Everything else that a query uses of a unit must be equal for units that are near each other.
+
+    Args:
+        read: Columns that the query reads.
+        near: Columns in which units are near; empty: the presence of a unit is protected.
+    """
+    if near and not any(name in read.ranges for name in near):
+        yield RuleError(f"has no range of {', '.join(near)}, so nothing of it would be protected; remove it")
+    for name in near:
+        if name in read.where:
+            yield RuleError(f"reads {name}: units that are near each other would be in the query or not", "where")
+        if name == read.measured:
+            yield RuleError(f"reads {name}, which differs between units that are near each other", "measure")
+        if name in read.listed:
+            message = "is protected up to a distance; give ranges as {from: 0, to: 100, step: 1}"
+            yield RuleError(message, "by", name)
+
+
+def consistency_problems(*, ratio: bool, low: float | None, kinds: Collection[str]) -> Iterator[RuleError]:
+    """Yield why numbers cannot be made consistent.
+
+    Args:
+        ratio: Whether they are means, second moments or variances.
+        low: Lower clamping bound of a sum; None for counts.
+        kinds: Kinds of published numbers.
+    """
+    if ratio:
+        yield RuleError("for counts and sums only; remove it", "consistent")
+    elif low is not None and low < 0:
+        yield RuleError("a sum of values below 0 may be negative; use min: 0, or remove it", "consistent")
+    if not {"level", "entered", "left"}.intersection(kinds):
+        message = "changes may be negative; publish level, entered or left, or remove it"
+        yield RuleError(message, "consistent")
+
+
+def size_problems(cells: int, windows: int | None, *, over: bool) -> Iterator[RuleError]:
+    """Yield why numbers cannot be made consistent at once; all of them are in memory, so the release must have an end.
+
+    Args:
+        cells: Number of cells of the query.
+        windows: Number of windows; None if the release has no end.
+        over: Whether the query has a strategy over cells.
+    """
+    if windows is None:
+        return
+    most = (MOST_OVER_CELLS if over else MOST_CONSISTENT) // (windows + 1)
+    if cells > most:
+        found = f"{counted(cells, 'cell')} in {counted(windows, 'window')}"
+        message = f"{found}; at most {counted(most, 'cell')}, list fewer or remove this"
+        yield RuleError(message, "consistent")
+
+
+def quantile_problems(ordered: Sequence[OrderedKey], *, valued: bool, consistent: bool) -> Iterator[RuleError]:
+    """Yield why quantiles cannot be published.
+
+    Args:
+        ordered: Keys whose cells are ranges.
+        valued: Whether the query measures a column.
+        consistent: Whether its numbers are made consistent.
+    """
+    if len(ordered) != 1 or ordered[0].moments:
+        message = "quantiles are along one key with ranges of numbers, as {from: 0, to: 100, step: 5}"
+        yield RuleError(message, "publish")
+    elif len(ordered[0]) > MOST_OF_QUANTILES:
+        yield RuleError(f"quantiles are along {MOST_OF_QUANTILES:,} cells at most; take larger steps", "publish")
+    if valued:
+        yield RuleError("quantiles are of counts; write measure: count", "publish")
+    if consistent:
+        yield RuleError("quantiles are made from counts as they are; remove them, or consistent", "publish")
+
+
+def range_problems(ordered: Collection[str], *, consistent: bool) -> Iterator[RuleError]:
+    """Yield why sums of ranges cannot be published.
+
+    Args:
+        ordered: Keys whose cells are ranges.
+        consistent: Whether the query's numbers are made consistent.
+    """
+    if not ordered:
+        message = "ranges are of keys whose cells have an order, as {from: 0, to: 100, step: 5} under by"
+        yield RuleError(message)
+    elif consistent:
+        yield RuleError("ranges are sums of cells as they are; remove them, or consistent")
+
+
+def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
+    """Yield the rules that a query of a plan breaks.
+
+    Args:
+        query: The query.
+        plan: Its plan.
+    """
+    measure, span = query.measure, plan.promise.protects.span
+    ordered = dict(query.ordered)
+    read = Read(
+        where=() if query.where is None else query.where.columns,
+        measured=query.column,
+        listed=[name for name, _ in query.listed],
+        ranges=ordered,
+    )
+    yield from near_problems(read, () if span is None else [name for name, _ in span.near])
+    if query.consistent:
+        kinds = [series.kind for series in query.publish]
+        low = measure.low if measure.valued else None
+        yield from consistency_problems(ratio=len(measure.components) > 1, low=low, kinds=kinds)
+        yield from size_problems(query.cells, plan.promise.windows, over=query.over.asks)
+    if query.quantiles:
+        yield from quantile_problems([*ordered.values()], valued=measure.valued, consistent=query.consistent)
+    if query.ranges:
+        yield from range_problems(ordered, consistent=query.consistent)
