@@ -462,6 +462,31 @@ def test_each_class_has_its_own_name() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
+MOST_CHECKS = 60
+"""Limit of the number of places in which code asks for one of our own classes."""
+
+
+def test_code_asks_objects_and_not_their_classes() -> None:
+    """Errors are not counted, since handlers know their class only; nor is `Spec`, an alternative to its path."""
+    trees = {path: syntax(path) for path in sources()}
+    own = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    own = {name for name in own if not name.endswith("Error")} - {"Spec"}
+    checks = []
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Name) and called.id == "isinstance" and isinstance(node, ast.Call):
+                asked: ast.AST = node.args[1]
+            elif isinstance(node, ast.MatchClass):
+                asked = node.cls
+            else:
+                continue
+            if own & {part.id for part in ast.walk(asked) if isinstance(part, ast.Name)}:
+                checks.append(f"{named(path)}:{ast.unparse(node)}")
+
+    assert len(checks) < MOST_CHECKS, checks
+
+
 ELSEWHERE = {"made_up.py", "toeplitz.py"}
 """Files that pages name and the repository lacks: the tutorial's reader writes one, another library holds the other."""
 

@@ -103,13 +103,11 @@ def _columns(spec: Spec, entry: Ints, owner: Ints, rng: np.random.Generator) -> 
         yield constraint.column, pa.array(constraint.names).take(pa.array(unit % len(constraint.names)))
     listed: dict[str, list[object]] = {}
     for query in spec.queries:
-        for name, cells in query.by:
-            if isinstance(cells, OrderedKey):
-                yield name, _in_order(cells, len(entry), rng)
-            else:
-                # Values outside all listed cells are null.
-                known = listed.setdefault(name, [])
-                known += [value for cell in cells if (value := None if cell == OTHER else cell) not in known]
+        for name, key in query.ordered:
+            yield name, _in_order(key, len(entry), rng)
+        for name, cells in query.listed:  # values outside all listed cells are null
+            known = listed.setdefault(name, [])
+            known += [value for cell in cells if (value := None if cell == OTHER else cell) not in known]
         if query.column is not None:
             yield query.column, pa.array(rng.uniform(query.measure.low, query.measure.high, len(entry)))
     for name, values in listed.items():

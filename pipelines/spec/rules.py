@@ -40,12 +40,11 @@ def sliding_problems(queries: list[QuerySection], *, every: int, windows: int | 
         windows: Number of windows of the release; None without an end.
     """
     for place, query in enumerate(queries):
-        widths = [-(-one.sliding // every) if isinstance(one, SlidingSection) else None for one in query.publish]
+        sliding = {at: one for at, one in enumerate(query.publish) if isinstance(one, SlidingSection)}
+        widths = {position: -(-number.sliding // every) for position, number in sliding.items()}
         longer = list(longer_problems(widths, windows, lambda count: duration_text(count * every)))
         yield from _below(longer, "queries", place)
-        for position, number in enumerate(query.publish):
-            if not isinstance(number, SlidingSection):
-                continue
+        for position, number in sliding.items():
             path = ("publish", position, "sliding")
             if path not in [problem.path for problem in longer]:
                 yield from _not_whole(("queries", place, *path), number.sliding, every)

@@ -105,7 +105,7 @@ def _number_problems(demand: Demand, promise: Promise, *, relative: bool) -> Ite
         promise: promise of the release.
         relative: whether the budget is split by relative errors.
     """
-    widths = [series.width if series.kind == "sliding" else None for series in demand.series]
+    widths = {place: series.width for place, series in enumerate(demand.series) if series.kind == "sliding"}
     yield from sliding_problems(widths, promise.windows, lambda windows: counted(windows, "window"))
     ratio, weighted = len(demand.measure.components) > 1, demand.weight != 1
     yield from split_problems(ratio=ratio, expected=demand.expected, weighted=weighted, relative=relative)

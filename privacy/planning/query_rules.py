@@ -3,7 +3,7 @@
 Paths start at a query of the spec.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from privacy.problems import RuleError
 
@@ -37,18 +37,16 @@ def split_problems(
         yield RuleError(message, "weight")
 
 
-def sliding_problems(
-    widths: Sequence[int | None], windows: int | None, text: Callable[[int], str]
-) -> Iterator[RuleError]:
+def sliding_problems(widths: Mapping[int, int], windows: int | None, text: Callable[[int], str]) -> Iterator[RuleError]:
     """Yield the sliding sums that are longer than the release.
 
     Args:
-        widths: width of each published number, in windows; None if it does not slide.
+        widths: widths of sliding sums, in windows, by their places among the published numbers.
         windows: number of windows of the release; None without an end.
         text: returns a number of windows in words.
     """
-    for place, width in enumerate(widths):
-        if width is not None and windows is not None and width > windows:
+    for place, width in widths.items():
+        if windows is not None and width > windows:
             yield RuleError(f"longer than the release; use at most {text(windows)}", "publish", place, "sliding")
 
 

@@ -58,25 +58,23 @@ def cells_where(condition: Condition, query: Query, *, whole: frozenset[str] = f
     for column in sorted(condition.columns):
         if column not in keys:
             there = ", ".join(keys) or "none"
-            text = any(not isinstance(key, OrderedKey) and column in key for key in keys.values())
+            text = any(column in key for _, key in query.listed)
             hint = f"; put a text in single quotes: '{column}'" if text else ""
             raise SpecError(f"where: {column!r} is not a key of query {query.name}; its keys are {there}{hint}")
     compared: dict[str, list[Any]] = {name: [] for name in keys}
     for column, constants in _comparisons(parsed(condition), condition.text):
         compared[column] += constants
-    pieces = {
-        name: _ranges(name, key, compared[name], condition, whole=name in whole)
-        if isinstance(key, OrderedKey)
-        else _names(name, key, compared[name], condition)
-        for name, key in query.by
+    found_pieces = {
+        **{name: _ranges(name, key, compared[name], condition, whole=name in whole) for name, key in query.ordered},
+        **{name: _names(name, key, compared[name], condition) for name, key in query.listed},
     }
+    pieces = {name: found_pieces[name] for name in keys}
     shape = tuple(len(each.values) for each in pieces.values())
     if np.prod(shape, dtype=float) > MOST_PIECES:
         raise SpecError(f"where: {condition.text!r} compares keys with too many constants; ask in parts")
     found = evaluate([condition], _crossed(pieces, shape))[0].reshape(shape)
-    for axis, (name, key) in enumerate(query.by):
-        if isinstance(key, OrderedKey):
-            _refuse_cut(found, axis, pieces[name], name, key, condition)
+    for name, key in query.ordered:
+        _refuse_cut(found, [*keys].index(name), pieces[name], name, key, condition)
     taken: np.ndarray = found[np.ix_(*(each.first for each in pieces.values()))]
     return taken.ravel()
 

@@ -71,10 +71,12 @@ def columns_of_some(queries: Sequence[Query]) -> tuple[Column, ...]:
 
 def key_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
     """Return every key of the release and its published type: int64 if all its values are integers, else text."""
-    kinds: dict[str, set[type]] = {}
+    kinds: dict[str, set[type]] = {name: set() for query in queries for name, _ in query.by}
     for query in queries:
-        for name, key in query.by:
-            kinds.setdefault(name, set()).update({OrderedKey} if isinstance(key, OrderedKey) else map(type, key))
+        for name, _ in query.ordered:
+            kinds[name].add(str)
+        for name, cells in query.listed:
+            kinds[name].update(map(type, cells))
     return {name: pa.int64() if found <= {int} else pa.string() for name, found in kinds.items()}
 
 

@@ -20,17 +20,17 @@ import numpy as np
 
 from privacy.checks import at_least
 from privacy.problems import RuleError
-from privacy.series import BEFORE_ALL, Ints, Series
+from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, Stepped
+from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, Stepped
 from privacy.strategies.candidates import Candidate, Needs, Offer, StrategyTerms, whole
 from privacy.strategies.choice import Choice
+from privacy.strategies.direct.levels import OfLevels
 from privacy.strategies.direct.weighted import weight_problems, weighted
-from privacy.touched import Touched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Direct:
+class Direct(OfLevels):
     """Strategy of direct levels (privacy.strategies.base.Strategy); `windows` is the horizon, None without an end.
 
     >>> year = Direct(windows=365)
@@ -39,30 +39,14 @@ class Direct:
     """
 
     kind: ClassVar[str] = "direct"
-    name: ClassVar[str] = "direct"
     parameters: ClassVar[dict[str, Any]] = {}
     variant: ClassVar[str] = ""
-    in_advance: ClassVar[bool] = False
-    bounded: ClassVar[bool] = True
-    disjoint_layers: ClassVar[tuple[int, ...]] = ()
-    sparse: ClassVar[bool] = True
-    of_levels: ClassVar[bool] = True
-    certifiable: ClassVar[bool] = False
+    initial: ClassVar[int] = 1
     windows: int | None
 
     def __post_init__(self) -> None:
         if self.windows is not None:
             at_least("windows", self.windows, 1)
-
-    def node_name(self, series: Sequence[Series]) -> str:
-        return ""
-
-    def settled(self) -> "Direct":
-        return self
-
-    def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
-        end = np.arange(0 if since is None else since + 1, self._within(windows) + 1, dtype=np.int64)
-        return Nodes(layer=np.zeros_like(end), begin=np.full_like(end, BEFORE_ALL), end=end)
 
     def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
         """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`).
@@ -96,7 +80,7 @@ class Direct:
         return nodes, tuple(numbers), Carry(windows=stop, integers=integers, floats={})
 
     def carried(self, windows: int, series: Sequence[Series]) -> int:
-        return 1 + len(_open(self._within(windows), series))
+        return 1 + len(_open(self.within(windows), series))
 
     def stretch(self, nodes: Nodes) -> None:
         return None
@@ -122,72 +106,14 @@ class Direct:
         held = np.broadcast_to(1.0, 1 if series.kind == "level" else 2)
         return [held] * self._numbers(series, windows, since)
 
-    def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
-        """Return a bound for the nodes that one entry moves (`Strategy.norm`).
-
-        Args:
-            states: sizes of an entry's states, in normalised units.
-            leaves: leaves that the entry can move.
-            closely: has no effect for this strategy.
-        """
-        return self._all * states.radius
-
-    def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
-        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves.
-
-        Args:
-            states: sizes of an entry's states, in normalised units.
-            changes: the largest number of changes.
-            closely: has no effect for this strategy.
-        """
-        return [self._all * states.radius] * changes
-
-    def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
-        """Return the bounds of a unit's effect on nodes that norms do not state (`Strategy.moved`).
-
-        Args:
-            leaves: leaves that one entry can move.
-            cells: number of columns: cells of the query, or nodes of its strategy over cells.
-            each: largest number of columns that one state is in.
-            largest: grid steps in one normalised unit, for each component.
-            shared: whether several entries of an owner share these changes.
-        """
-        visited = min(cells, leaves.appearing * each) if shared else each
-        return Moved(nodes=self._all, coordinates=self._all * visited * len(largest))
-
-    def norm_apart(self, states: States, boundaries: int) -> Fraction:
-        return self._apart(boundaries) * states.radius
-
-    def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
-        """Return the bounds of the effect of a unit whose trajectories differ at boundaries (`Strategy.moved_apart`).
-
-        Args:
-            boundaries: largest number of consecutive boundaries at which the trajectories differ.
-            cells, each, largest: as in `moved`.
-            entries: largest number of entries that the unit has at one time.
-        """
-        nodes = self._apart(boundaries)
-        return Moved(nodes=nodes, coordinates=nodes * min(cells, entries * each) * len(largest))
+    def most(self, boundaries: int, states: States) -> Fraction:
+        return self.apart(boundaries) * states.radius
 
     def so_far(self, leaves: int) -> "Direct | None":
-        return replace(self, windows=max(self._within(leaves), 1))  # the first level comes before the first leaf closes
-
-    @property
-    def _all(self) -> int:
-        if self.windows is None:
-            raise ValueError("direct: without an end, a unit that stays moves all levels; protect a span of time")
-        return self.windows + 1
-
-    def _apart(self, boundaries: int) -> int:
-        return boundaries if self.windows is None else min(boundaries, self.windows + 1)
+        return replace(self, windows=max(self.within(leaves), 1))  # the first level comes before the first leaf closes
 
     def _numbers(self, series: Series, windows: int, since: int) -> int:
-        return len(series.ends(self._within(windows))) - len(series.ends(since))
-
-    def _within(self, windows: int) -> int:
-        if self.windows is not None and windows > self.windows:
-            raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
-        return windows
+        return len(series.ends(self.within(windows))) - len(series.ends(since))
 
 
 def _open(windows: int, series: Sequence[Series]) -> Ints:

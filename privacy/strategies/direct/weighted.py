@@ -26,18 +26,18 @@ import numpy as np
 from privacy.checks import at_least, positive
 from privacy.counted import counted
 from privacy.problems import RuleError
-from privacy.series import BEFORE_ALL, Ints, Series
+from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, Stepped
+from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, Stepped
 from privacy.strategies.candidates import Candidate, Needs, StrategyTerms, whole
 from privacy.strategies.choice import MOST_WEIGHTS, check_weights
+from privacy.strategies.direct.levels import OfLevels
 from privacy.strategies.window_budgets import WHOLE, Shares, best_shares, most, squared_error
-from privacy.touched import Touched
 from privacy.upward import above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeightedLevels:
+class WeightedLevels(OfLevels):
     """Strategy of direct levels with weights (privacy.strategies.base.Strategy).
 
     Attributes:
@@ -48,14 +48,8 @@ class WeightedLevels:
     """
 
     kind: ClassVar[str] = "weighted_levels"
-    name: ClassVar[str] = "direct"
     variant: ClassVar[str] = "weights"
-    in_advance: ClassVar[bool] = False
-    bounded: ClassVar[bool] = True
-    disjoint_layers: ClassVar[tuple[int, ...]] = ()
-    sparse: ClassVar[bool] = True
-    of_levels: ClassVar[bool] = True
-    certifiable: ClassVar[bool] = False
+    initial: ClassVar[int] = 0
     windows: int | None
     worth: tuple[float, ...]
     shares: Shares
@@ -78,16 +72,6 @@ class WeightedLevels:
             "above_least": max(error / self.shares.least - 1, 0.0),
             "for_ever": for_ever,
         }
-
-    def node_name(self, series: Sequence[Series]) -> str:
-        return ""
-
-    def settled(self) -> "WeightedLevels":
-        return self
-
-    def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
-        end = np.arange((since or 0) + 1, self._within(windows) + 1, dtype=np.int64)
-        return Nodes(layer=np.zeros_like(end), begin=np.full_like(end, BEFORE_ALL), end=end)
 
     def stretch(self, nodes: Nodes) -> Floats:
         each = _widths(self.shares.parts)
@@ -137,71 +121,13 @@ class WeightedLevels:
         """
         return list(self.stretch(self.nodes(windows, since=since))[:, np.newaxis])
 
-    def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
-        """Return a bound for the nodes that one entry moves, in widths of their noise (`Strategy.norm`).
-
-        Args:
-            states: sizes of an entry's states, in normalised units.
-            leaves: leaves that the entry can move.
-            closely: has no effect for this strategy.
-        """
-        return self._most(self._all, states)
-
-    def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
-        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves.
-
-        Args:
-            states: sizes of an entry's states, in normalised units.
-            changes: the largest number of changes.
-            closely: has no effect for this strategy.
-        """
-        return [self._most(self._all, states)] * changes
-
-    def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
-        """Return the bounds of a unit's effect on nodes that norms do not state (`Strategy.moved`).
-
-        Args:
-            leaves: leaves that one entry can move.
-            cells: number of columns: cells of the query, or nodes of its strategy over cells.
-            each: largest number of columns that one state is in.
-            largest: grid steps in one normalised unit, for each component.
-            shared: whether several entries of an owner share these changes.
-        """
-        visited = min(cells, leaves.appearing * each) if shared else each
-        return Moved(nodes=self._all, coordinates=self._all * visited * len(largest))
-
-    def norm_apart(self, states: States, boundaries: int) -> Fraction:
-        return self._most(boundaries, states)
-
-    def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
-        """Return the bounds of the effect of a unit whose trajectories differ at boundaries (`Strategy.moved_apart`).
-
-        Args:
-            boundaries: largest number of consecutive boundaries at which the trajectories differ.
-            cells, each, largest: as in `moved`.
-            entries: largest number of entries that the unit has at one time.
-        """
-        nodes = boundaries if self.windows is None else min(boundaries, self.windows)
-        return Moved(nodes=nodes, coordinates=nodes * min(cells, entries * each) * len(largest))
-
     def so_far(self, leaves: int) -> "WeightedLevels | None":
-        return replace(self, windows=self._within(leaves)) if leaves else None
+        return replace(self, windows=self.within(leaves)) if leaves else None
 
-    def _most(self, boundaries: int, states: States) -> Fraction:
+    def most(self, boundaries: int, states: States) -> Fraction:
         """Return the norm of r times the shares of `boundaries` consecutive windows: L1, or squared L2."""
         parts = most(self.shares.parts, boundaries, self.windows, squared=states.squared)
         return Fraction(parts, WHOLE**2 if states.squared else WHOLE) * states.radius
-
-    @property
-    def _all(self) -> int:
-        if self.windows is None:
-            raise ValueError("direct: without an end, a unit that stays moves all levels; protect a span of time")
-        return self.windows
-
-    def _within(self, windows: int) -> int:
-        if self.windows is not None and windows > self.windows:
-            raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
-        return windows
 
 
 @lru_cache(maxsize=16)
