@@ -59,7 +59,7 @@ class OtherPromise:
         return f"  {self.release}: {budget} for each {self.of_each}, {known}"
 
 
-def beside(path: Path, source: Source) -> tuple[list[OtherPromise], tuple[str, ...]]:
+def other_promises(path: Path, source: Source) -> tuple[list[OtherPromise], tuple[str, ...]]:
     """Find such releases with specs in the folder of a spec: records in files of its source, and all surveys.
 
     Returns:
@@ -68,7 +68,7 @@ def beside(path: Path, source: Source) -> tuple[list[OtherPromise], tuple[str, .
     same = SameData(patterns_of(source))
     found, unread = list[OtherPromise](), set[str]()
     for entry in OTHERS.values():
-        promises, not_read = entry.function("ledger", "beside")(path, same)
+        promises, not_read = entry.function("ledger", "other_promises")(path, same)
         found += promises
         unread |= {*not_read}
     return sorted(found, key=lambda promise: promise.release), tuple(sorted(unread | same.unlisted))

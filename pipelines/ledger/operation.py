@@ -12,7 +12,7 @@ from pipelines.epochs.killed import left_by_killed
 from pipelines.epochs.plans import plan_for
 from pipelines.epochs.settled import refuse_another
 from pipelines.ledger.account import adds_up, ledger_document, what_remains
-from pipelines.ledger.apart import OtherPromise, beside, text_of
+from pipelines.ledger.apart import OtherPromise, other_promises, text_of
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import naming, published
 from pipelines.spec.load import load
@@ -114,7 +114,7 @@ def ledger(spec: SpecLike) -> Ledger:
         refuse_another(one, history.commits)
     commits = () if history is None else history.commits
     plan = plan_for(one, commits)
-    apart, unread = beside(one.path, one.changelog.source)
+    apart, unread = other_promises(one.path, one.changelog.source)
     return ReleaseLedger(
         account=ledger_document(commits, one, plan),
         plan=plan,

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.ledger.apart import OtherPromise
 from pipelines.local.spec import load_local
-from pipelines.spec.beside import specs_beside
+from pipelines.spec.other_specs import other_specs
 from pipelines.store.same_data import SameData
 from privacy.counted import counted
 from privacy.upward import shown
@@ -58,13 +58,13 @@ def ledger(path: str) -> DevicesLedger:
     )
 
 
-def beside(path: Path, _: SameData) -> tuple[list[OtherPromise], Sequence[str]]:
+def other_promises(path: Path, _: SameData) -> tuple[list[OtherPromise], Sequence[str]]:
     """Find surveys whose specs lie in the folder of a spec. Devices hold their data, so all may be of the same people.
 
     Returns:
         Their promises, and the paths of specs that cannot be read.
     """
-    surveys, unread = specs_beside(path, "devices", load_local)
+    surveys, unread = other_specs(path, "devices", load_local)
     found = [
         OtherPromise(release=survey.release, of_each="device", epsilon=survey.epsilon, delta=survey.delta, so_far=None)
         for survey in surveys

@@ -2,7 +2,7 @@
 
 A kind is a folder that nothing else imports (`tests/test_house.py`): to remove a kind, remove its folder, its entry
 here, and its own command. For each command that it has, the folder has a module with a function, both of the command's
-name, with the arguments of the command. The module `ledger` also has `beside`, the releases next to a spec
+name, with the arguments of the command. The module `ledger` also has `other_promises`, the releases next to a spec
 (`pipelines.ledger.apart`).
 """
 

@@ -10,7 +10,7 @@ from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.published_plan import statement
 from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
 from pipelines.sanitised.store import SANITISED, Sanitised, all_epochs
-from pipelines.spec.beside import specs_beside
+from pipelines.spec.other_specs import other_specs
 from pipelines.store.folder import is_folder
 from pipelines.store.same_data import SameData, patterns_of
 from privacy.sanitised.record import Sanitisation
@@ -100,13 +100,13 @@ def ledger(path: str) -> RecordsLedger:
     )
 
 
-def beside(path: Path, same: SameData) -> tuple[list[OtherPromise], Sequence[str]]:
+def other_promises(path: Path, same: SameData) -> tuple[list[OtherPromise], Sequence[str]]:
     """Find sanitised records whose specs lie in the folder of a spec and read the same data.
 
     Returns:
         Their promises, and the paths of specs that cannot be read.
     """
-    specs, unread = specs_beside(path, "records", load_sanitise)
+    specs, unread = other_specs(path, "records", load_sanitise)
     found = [
         OtherPromise(
             release=spec.release,

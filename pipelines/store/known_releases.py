@@ -16,8 +16,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from pipelines.spec.beside import specs_beside
 from pipelines.spec.load import Spec, load
+from pipelines.spec.other_specs import other_specs
 from pipelines.store.commit import Commit
 from pipelines.store.folder import folder_at
 from pipelines.store.kept_plan import read_plan
@@ -43,7 +43,7 @@ class _Found:
 def known(spec: Spec) -> Known:
     """Read the specs and notes in the folder of this spec, and follow the records."""
     own = _record(spec)
-    specs, unread = specs_beside(spec.path, "sums", load)
+    specs, unread = other_specs(spec.path, "sums", load)
     notes, unread_notes = notes_for(spec.path)
     same = SameData(patterns_of(spec.changelog.source))
     noted = {path: note for path, note in notes.items() if _has_begun(note) and same.reads(note.data)}

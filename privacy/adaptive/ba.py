@@ -9,25 +9,22 @@ Source: Kellaris et al., "Differentially Private Event Sequences over Infinite S
 docs/proofs/adaptive.md.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, usual_share
 from privacy.adaptive.carry import AdaptiveCarry
-from privacy.adaptive.dsft import DECIDED
+from privacy.adaptive.deciding import Deciding, DecidingRule
 from privacy.adaptive.step import Sampled, error_of_a_sample
-from privacy.checks import proportion
-from privacy.columns import Column
-from privacy.noise.kinds import NOISE, Mechanism
-from privacy.problems import RuleError
+from privacy.noise.kinds import NOISE
 
 OF_RHO = 0.15
 """Default share of rho for decisions with Gaussian samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ba:
+class Ba(Deciding):
     """Policy `ba` with the settings of a spec.
 
     Attributes:
@@ -36,7 +33,6 @@ class Ba:
 
     name: ClassVar[str] = "ba"
     missing: ClassVar[Mapping[str, str]] = {}
-    columns: ClassVar[tuple[Column, ...]] = ()
 
     decisions: float | None = None
 
@@ -44,15 +40,9 @@ class Ba:
         usual = usual_share(terms.distances, terms.noise) if NOISE[terms.noise].pure else OF_RHO
         return BaRule(period=terms.period, decisions=usual if self.decisions is None else self.decisions)
 
-    def problems(self, cells: int, *, over: bool) -> Iterator[RuleError]:
-        return iter(())
-
-    def sentence(self, length: Callable[[int], str]) -> str:
-        return DECIDED
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BaRule:
+class BaRule(DecidingRule):
     """`Ba` for one release.
 
     Attributes:
@@ -60,14 +50,9 @@ class BaRule:
     """
 
     name: ClassVar[str] = "ba"
-    pure: ClassVar[bool] = False
-    fewest: ClassVar[int] = 1
 
     period: Period
     decisions: float
-
-    def __post_init__(self) -> None:
-        proportion("decisions", self.decisions)
 
     @property
     def units(self) -> int:
@@ -77,15 +62,9 @@ class BaRule:
     def publication(self) -> Publication:
         return Sampled(self, offset=error_of_a_sample)
 
-    def runs(self, *, fresh: bool) -> tuple[int, int] | None:
-        return None
-
     def wanted(self, carry: AdaptiveCarry | None, left: int) -> int:
         if carry is None:
             return 1
         # A sample that took the units of m windows makes the next m - 1 windows lose theirs.
         last, units = carry.spent[-1]
         return min(max(carry.windows - (last + units - 1), 0), self.period.among)
-
-    def settings(self, grid: float, noise: Mechanism) -> dict[str, Any]:
-        return {**self.period.settings, "decisions": self.decisions}

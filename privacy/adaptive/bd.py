@@ -9,18 +9,14 @@ Source: Kellaris et al., "Differentially Private Event Sequences over Infinite S
 docs/proofs/adaptive.md.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule
 from privacy.adaptive.carry import AdaptiveCarry
-from privacy.adaptive.dsft import DECIDED
+from privacy.adaptive.deciding import Deciding, DecidingRule
 from privacy.adaptive.step import Sampled, error_of_a_sample
-from privacy.checks import proportion
-from privacy.columns import Column
-from privacy.noise.kinds import Mechanism
-from privacy.problems import RuleError
 
 FINEST = 1 << 20
 """Number of units of the budget of samples, so that halving ends and is exact."""
@@ -30,7 +26,7 @@ DECISIONS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bd:
+class Bd(Deciding):
     """Policy `bd` with the settings of a spec.
 
     Attributes:
@@ -39,22 +35,15 @@ class Bd:
 
     name: ClassVar[str] = "bd"
     missing: ClassVar[Mapping[str, str]] = {}
-    columns: ClassVar[tuple[Column, ...]] = ()
 
     decisions: float | None = None
 
     def settled(self, terms: AdaptiveTerms) -> Rule:
         return BdRule(period=terms.period, decisions=DECISIONS if self.decisions is None else self.decisions)
 
-    def problems(self, cells: int, *, over: bool) -> Iterator[RuleError]:
-        return iter(())
-
-    def sentence(self, length: Callable[[int], str]) -> str:
-        return DECIDED
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BdRule:
+class BdRule(DecidingRule):
     """`Bd` for one release.
 
     Attributes:
@@ -62,25 +51,14 @@ class BdRule:
     """
 
     name: ClassVar[str] = "bd"
-    pure: ClassVar[bool] = False
-    fewest: ClassVar[int] = 1
     units: ClassVar[int] = FINEST
 
     period: Period
     decisions: float
 
-    def __post_init__(self) -> None:
-        proportion("decisions", self.decisions)
-
     @property
     def publication(self) -> Publication:
         return Sampled(self, offset=error_of_a_sample)
 
-    def runs(self, *, fresh: bool) -> tuple[int, int] | None:
-        return None
-
     def wanted(self, carry: AdaptiveCarry | None, left: int) -> int:
         return left // 2
-
-    def settings(self, grid: float, noise: Mechanism) -> dict[str, Any]:
-        return {**self.period.settings, "decisions": self.decisions}

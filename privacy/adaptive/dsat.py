@@ -20,21 +20,17 @@ never settles.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar
 
-from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, check_samples, runs_of_samples, usual_share
+from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, check_samples, usual_share
 from privacy.adaptive.carry import AdaptiveCarry
-from privacy.adaptive.dsft import DECIDED, SAMPLES, undecided
+from privacy.adaptive.deciding import SAMPLES, CountingRule, Deciding
 from privacy.adaptive.scales import Scales
 from privacy.adaptive.spending import unspent
 from privacy.adaptive.step import Sampled
-from privacy.checks import proportion
-from privacy.columns import Column
 from privacy.noise.kinds import Mechanism
-from privacy.problems import RuleError
 
 FARTHEST = 60.0
 """Largest u: sinh of it, 2^85, exceeds any distance."""
@@ -67,7 +63,7 @@ class Gains:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dsat:
+class Dsat(Deciding):
     """Policy `dsat` with the settings of a spec.
 
     Attributes:
@@ -78,7 +74,6 @@ class Dsat:
 
     name: ClassVar[str] = "dsat"
     missing: ClassVar[Mapping[str, str]] = {"samples": SAMPLES}
-    columns: ClassVar[tuple[Column, ...]] = ()
 
     samples: int
     gains: Gains = field(default_factory=Gains)
@@ -94,15 +89,9 @@ class Dsat:
             reserve=RESERVE if terms.period.windows is None else 0.0,
         )
 
-    def problems(self, cells: int, *, over: bool) -> Iterator[RuleError]:
-        return iter(())
-
-    def sentence(self, length: Callable[[int], str]) -> str:
-        return DECIDED
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DsatRule:
+class DsatRule(CountingRule):
     """`Dsat` for one release.
 
     Attributes:
@@ -113,8 +102,6 @@ class DsatRule:
     """
 
     name: ClassVar[str] = "dsat"
-    pure: ClassVar[bool] = False
-    fewest: ClassVar[int] = 1
 
     period: Period
     decisions: float
@@ -123,30 +110,18 @@ class DsatRule:
     reserve: float = 0.0
 
     def __post_init__(self) -> None:
-        proportion("decisions", self.decisions)
-        check_samples(self.samples, self.period)
+        CountingRule.__post_init__(self)
         if not 0 <= self.reserve <= 1000 or (self.reserve and self.period.span is None):
             raise ValueError(f"reserve={self.reserve} must lie between 0 and 1000, and is for a span")
 
     @property
-    def units(self) -> int:
-        return self.samples
-
-    @property
     def publication(self) -> Publication:
-        undecided_ = partial(undecided, self.samples, self.period)
-        return Sampled(self, offset=self.offset, undecided=undecided_, memory=self.remembered)
+        return Sampled(self, offset=self.offset, undecided=self.undecided, memory=self.remembered)
 
     @property
     def pace(self) -> float:
         """Number of samples for each window, if they are spread evenly."""
         return self.samples / self.period.among
-
-    def runs(self, *, fresh: bool) -> tuple[int, int] | None:
-        return runs_of_samples(self.samples, self.period, fresh=fresh)
-
-    def wanted(self, carry: AdaptiveCarry | None, left: int) -> int:
-        return 1
 
     def remembered(self, carry: AdaptiveCarry | None, sampled: bool) -> tuple[float, ...]:
         """Return the number of samples ahead of schedule, and the sum of the controlled errors so far."""

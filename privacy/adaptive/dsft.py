@@ -9,26 +9,21 @@ sample otherwise (privacy.adaptive.budget; docs/proofs/adaptive.md).
 Source: Li et al., "Differentially Private Histogram Publication for Dynamic Datasets", CIKM 2015 (DSFT), corrected.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
-from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, check_samples, runs_of_samples, usual_share
+from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, check_samples, usual_share
 from privacy.adaptive.carry import AdaptiveCarry
+from privacy.adaptive.deciding import SAMPLES, CountingRule, Deciding
 from privacy.adaptive.scales import Scales
 from privacy.adaptive.step import Sampled
-from privacy.checks import at_least, proportion
-from privacy.columns import Column
+from privacy.checks import at_least
 from privacy.noise.kinds import Mechanism
-from privacy.problems import RuleError
-
-SAMPLES = "number of windows that may be sampled, of all or in any span; add samples: 20"
-DECIDED = "The data decide, privately, which windows get new numbers; the other windows repeat them."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dsft:
+class Dsft(Deciding):
     """Policy `dsft` with the settings of a spec.
 
     Attributes:
@@ -42,7 +37,6 @@ class Dsft:
         "samples": SAMPLES,
         "threshold": "distance beyond the noise of a sample, over all cells; add threshold: 100",
     }
-    columns: ClassVar[tuple[Column, ...]] = ()
 
     samples: int
     threshold: float
@@ -57,15 +51,9 @@ class Dsft:
             threshold=round(self.threshold / terms.grid),
         )
 
-    def problems(self, cells: int, *, over: bool) -> Iterator[RuleError]:
-        return iter(())
-
-    def sentence(self, length: Callable[[int], str]) -> str:
-        return DECIDED
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DsftRule:
+class DsftRule(CountingRule):
     """`Dsft` for one release.
 
     Attributes:
@@ -79,8 +67,6 @@ class DsftRule:
     """
 
     name: ClassVar[str] = "dsft"
-    pure: ClassVar[bool] = False
-    fewest: ClassVar[int] = 1
 
     period: Period
     decisions: float
@@ -88,23 +74,12 @@ class DsftRule:
     threshold: int
 
     def __post_init__(self) -> None:
-        proportion("decisions", self.decisions)
-        check_samples(self.samples, self.period)
+        CountingRule.__post_init__(self)
         at_least("threshold", self.threshold, 0)
 
     @property
-    def units(self) -> int:
-        return self.samples
-
-    @property
     def publication(self) -> Publication:
-        return Sampled(self, offset=self.offset, undecided=partial(undecided, self.samples, self.period))
-
-    def runs(self, *, fresh: bool) -> tuple[int, int] | None:
-        return runs_of_samples(self.samples, self.period, fresh=fresh)
-
-    def wanted(self, carry: AdaptiveCarry | None, left: int) -> int:
-        return 1
+        return Sampled(self, offset=self.offset, undecided=self.undecided)
 
     def offset(self, scales: Scales, carry: AdaptiveCarry, floor: float, root: float) -> int:
         """Return the value with which a distance is compared, in grid steps: a function of public values.
@@ -120,17 +95,3 @@ class DsftRule:
     def settings(self, grid: float, noise: Mechanism) -> dict[str, Any]:
         of_samples = {"samples": self.samples, "threshold": self.threshold * grid}
         return {**self.period.settings, **of_samples, "decisions": self.decisions}
-
-
-def undecided(samples: int, period: Period, carry: AdaptiveCarry) -> bool:
-    """Return `Sampled.undecided` of a rule with a number of samples.
-
-    The last windows of a release with an end are always sampled, as many as samples are left: these samples would
-    otherwise remain unused.
-
-    Args:
-        samples: largest number of samples.
-        period: windows that the budget is for.
-        carry: carry of the previous step.
-    """
-    return period.windows is None or samples - len(carry.spent) < period.windows - carry.windows

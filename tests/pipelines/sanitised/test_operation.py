@@ -16,7 +16,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.ledger.apart import beside
+from pipelines.ledger.apart import other_promises
 from pipelines.sanitised.ledger import ledger
 from pipelines.sanitised.models import SanitiseModel
 from pipelines.sanitised.operation import sanitise
@@ -137,7 +137,7 @@ def test_a_record_that_is_read_several_times_is_sanitised_once(slackwater):
     assert [(epoch["epoch"], epoch["records"]) for epoch in told["epochs"]] == [(1, 40), (2, 15)]
     assert [each["epsilon"] for each in told["columns"]] == [2.0, 1.0, 2.0, 4.0]
     with chdir(slackwater.folder):  # as in the ledger of a release next to it that reads the same files
-        (promise,), _ = beside(Path("sums.yaml"), load_sanitise("spec.yaml").source)
+        (promise,), _ = other_promises(Path("sums.yaml"), load_sanitise("spec.yaml").source)
     assert promise.so_far == 55
     assert NAME not in slackwater("ledger", "spec.yaml").out
     assert json.loads(slackwater("ledger", "public", "--json").out) == told

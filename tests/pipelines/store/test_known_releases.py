@@ -13,7 +13,7 @@ import pytest
 from pipelines.cli import main
 from pipelines.common.errors import ArgumentError
 from pipelines.epochs.plans import plan_json, plan_of
-from pipelines.ledger.apart import beside, text_of
+from pipelines.ledger.apart import other_promises, text_of
 from pipelines.run.new_release import new_release
 from pipelines.spec.load import Spec, load
 from pipelines.store.known_releases import keep_note, known, refuse_second, write_down
@@ -227,9 +227,9 @@ def test_other_data_other_specs_and_a_first_run_that_failed_are_not_refused(fold
     write(folder / "data/a.parquet", changelog(1))
     first = begun(folder, "r")
     keep_note(first, store_of(first))
-    beside_it = spec_of(folder, "b")
-    refuse_second(beside_it, known(beside_it))
-    assert total(beside_it) == (2.0, False, ["b", "r"])
+    other = spec_of(folder, "b")
+    refuse_second(other, known(other))
+    assert total(other) == (2.0, False, ["b", "r"])
     failed = spec_of(folder, "c")
     keep_note(failed, store_of(failed))
     refuse_second(again := edited(failed), known(again))
@@ -389,7 +389,7 @@ def test_releases_that_protect_records_or_devices_are_listed_separately_and_not_
     (folder / "survey.yaml").write_text(SURVEY)
     (folder / "not-ours.yaml").write_text("local: 1")
 
-    told, unread = beside(spec.path, spec.changelog.source)
+    told, unread = other_promises(spec.path, spec.changelog.source)
 
     assert unread == (str(folder / "not-ours.yaml"),)
 
@@ -406,7 +406,7 @@ def test_releases_that_protect_records_or_devices_are_listed_separately_and_not_
     assert "2 epsilon of this release" in words
     (folder / "private-records/commits").mkdir(parents=True)
     (folder / "private-records/commits/000001.json").write_text("{}")
-    assert [each.so_far for each in beside(spec.path, spec.changelog.source)[0]] == [None, None]
+    assert [each.so_far for each in other_promises(spec.path, spec.changelog.source)[0]] == [None, None]
     assert text_of([], (), EVERYTHING) == []
     for protects in (Span(7 * 86_400_000_000), Span(7 * 86_400_000_000, near=(("lat", "0.001"),))):
         words = text_of(told, (), protects)[-1]

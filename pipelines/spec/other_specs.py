@@ -13,7 +13,7 @@ from transforms.common.errors import SpecError
 T = TypeVar("T")
 
 
-def specs_beside(path: Path, kind: Kind, load: Callable[[Path], T]) -> tuple[list[T], tuple[str, ...]]:
+def other_specs(path: Path, kind: Kind, load: Callable[[Path], T]) -> tuple[list[T], tuple[str, ...]]:
     """Return the other specs of one kind in the folder of a spec, and the paths of specs that cannot be read.
 
     Args:
