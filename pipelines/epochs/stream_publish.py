@@ -33,11 +33,12 @@ from pipelines.store.attempt import RowsRead
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
 from privacy.counted import counted
+from privacy.json_values import parsed
 from transforms.aggregation.shard_state import file_of
 from transforms.common.errors import RefusedError, SlackwaterError
 from transforms.common.sinks import read_bytes
 from transforms.sources.files.listing import Listed
-from transforms.streams.close_windows import Proposal, digest
+from transforms.streams.close_windows import CODEC, Proposal, digest, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +129,24 @@ class _PublishDoFn(beam.DoFn):
             # A step published earlier windows and ended before it could note their files.
             due = {p: _of_one_worker(p) for p in waiting.read() if _of_one_worker(p)[0] <= published}
             rest = [p for p in waiting.read() if p not in due]
-            seen = _Seen.from_json(files.read()).with_files(p.files for _, p in due.values())
+            seen = _seen(files.read()).with_files(p.files for _, p in due.values())
             proposals = [p for windows, p in due.values() if windows == published]
             publish(self._spec, self._job, self._store, published, proposals, seen.by_all(self._job.shards))
             _fill_tables(self._spec, self._store)
             waiting.clear()
             for payload in rest:
                 waiting.add(payload)
-            files.write(seen.without(self._job.shards).to_json())
+            files.write(written(seen.without(self._job.shards)))
             yield published
         proposed.write(json.dumps({w: found for w, found in shards.items() if int(w) > published}).encode())
 
     def _published(self) -> int:
         commits = self._store.commits()
         return commits[-1].windows if commits else 0
+
+
+def _seen(content: bytes | None) -> "_Seen":
+    return CODEC.read(_Seen, parsed(content)) if content else _Seen()
 
 
 def _fill_tables(spec: Spec, store: Store) -> None:
@@ -156,14 +161,7 @@ def _fill_tables(spec: Spec, store: Store) -> None:
 class _Seen:
     """Files whose rows some shards have proposed, and the number of these shards; other shards hold the rows back."""
 
-    files: tuple[tuple[Listed, int], ...]
-
-    @staticmethod
-    def from_json(content: bytes | None) -> "_Seen":
-        return _Seen(tuple((Listed(*file), count) for file, count in json.loads(content or b"[]")))
-
-    def to_json(self) -> bytes:
-        return json.dumps([[[f.path, f.size, f.updated], count] for f, count in self.files]).encode()
+    files: tuple[tuple[Listed, int], ...] = ()
 
     def with_files(self, proposed: Iterable[Sequence[Listed]]) -> "_Seen":
         """Return the files after each of some shards has proposed more."""

@@ -23,7 +23,7 @@ from privacy.counted import counted
 from privacy.json_values import indented, parsed
 from transforms.common.errors import RefusedError
 
-NOTES_FOLDER = ".slackwater"
+NOTES = ".slackwater"
 
 RECORDS = "releases"
 SELF = f"{RECORDS}/self.json"
@@ -136,7 +136,7 @@ def keep(spec: Path, note: Note) -> str | None:
         except OSError:
             continue
         return None
-    return f"{spec.parent / NOTES_FOLDER}: cannot be written, so that nobody notices if the folders in the spec are changed"
+    return f"{spec.parent / NOTES}: cannot be written, so that nobody notices if the folders in the spec are changed"
 
 
 def _refuse_fewer(note: Note, before: Note, path: str) -> None:
@@ -151,5 +151,5 @@ def _refuse_fewer(note: Note, before: Note, path: str) -> None:
 def _folders(spec: Path) -> list[LocalFolder]:
     of = hashlib.sha256(str(spec.parent.absolute()).encode()).hexdigest()[:16]
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state", "slackwater", of)
-    next_to_it = [] if spec.parts[:1] == ("gs:",) else [spec.parent / NOTES_FOLDER]
+    next_to_it = [] if spec.parts[:1] == ("gs:",) else [spec.parent / NOTES]
     return [LocalFolder(str(folder), private=False) for folder in (*next_to_it, state)]

@@ -94,16 +94,7 @@ class Sampled:
         sample: Sample,
         reading: Reading | None = None,
     ) -> Stepped:
-        """Publish one window (`Publication.step`). The carry's `published` are the public numbers.
-
-        Args:
-            scales: scales of the noise.
-            over: makes samples.
-            carry: carry of the previous step; None in the first.
-            level: exact histogram in grid steps, int64 [cells].
-            sample: returns noise, int64 [samples].
-            reading: reading of the last published numbers; None: computed from the carry.
-        """
+        """Publish one window (`Publication.step`). The carry's `published` are the public numbers."""
         self._check(scales, over, level)
         check_windows(self.rule, carry)
         if carry is not None and reading is None:

@@ -42,13 +42,7 @@ class Each:
         return 1
 
     def sketch(self, level: Ints, pick: Pick, noise: FreshNoise) -> Ints:
-        """Return the histogram with noise in each cell, int64 [cells].
-
-        Args:
-            level: the exact histogram in grid steps, int64 [cells].
-            pick: not used: there is no private choice.
-            noise: returns fresh noise, int64 [cells].
-        """
+        """Return the histogram with noise in each cell, int64 [cells] (`Sketcher.sketch`)."""
         return level + noise(self.cells)  # wraps
 
     def read(self, sketch: Ints) -> Reading:

@@ -173,13 +173,7 @@ class Product:
         return max(norm for norm, _, _ in self.corners(power))
 
     def sketch(self, level: Ints, pick: Pick, noise: FreshNoise) -> Ints:
-        """Return the noisy nodes of a histogram [cells], int64 [nodes]; nothing is picked.
-
-        Args:
-            level: the exact histogram in grid steps, int64 [cells].
-            pick: not used.
-            noise: returns fresh noise.
-        """
+        """Return the noisy nodes of a histogram [cells], int64 [nodes]; nothing is picked (`Sketcher.sketch`)."""
         return self.spread(level) + noise(self.nodes)
 
     def read(self, sketch: Ints) -> Reading:

@@ -143,17 +143,10 @@ class AdaptivePart:
     def sum_errors(
         self, series: Series, query: Floats, wanted: Ints, others: Ints | None, sampled: Sequence[bool]
     ) -> Floats:
-        """Return standard deviations and half widths of sums over cells; NaN for repeated windows.
+        """Return standard deviations and half widths of sums over cells; NaN for repeated windows (`Part.sum_errors`).
 
         The number of budget units that a sample took follows from which windows were sampled, which is public
         (privacy.adaptive.spending). Different samples have independent noise.
-
-        Args:
-            series: series of the numbers.
-            query: weight of each cell, float64 [cells].
-            wanted: places of the numbers, int64 [numbers].
-            others: places of the numbers that are subtracted, int64 [numbers]; None: nothing is subtracted.
-            sampled: whether each window was sampled.
         """
         units = units_of(self.rule, sampled)
         noise = {one: self.scales.sample(one) for one in set(units) if one}
@@ -179,14 +172,7 @@ class AdaptivePart:
         return one_measurement(weight)
 
     def so_far(self, demand: Demand, promise: Promise, windows: int, weight: float) -> Measurement | None:
-        """Return all of it from the first window on: budget that decisions did not use is spent as well.
-
-        Args:
-            demand: demand of its query.
-            promise: promise of the release.
-            windows: number of closed windows.
-            weight: its share of the budget.
-        """
+        """Return all of it from the first window on: budget that decisions did not use is spent as well."""
         return self.measurement(weight) if windows else None
 
     def scale(self, measure: Measure) -> float:
@@ -228,12 +214,7 @@ class AdaptivePart:
         }
 
     def refuse(self, demand: Demand, mechanism: Mechanism, accounting: Accounting) -> None:
-        """Refuse a demand or settings of a plan that the part does not fit.
-
-        Args:
-            demand: demand of its query.
-            mechanism: kind of noise of the plan.
-            accounting: composition of the plan.
+        """Refuse a demand or settings of a plan that the part does not fit (`Part.refuse`).
 
         Raises:
             ValueError: the query is not adaptive, or the noise or accounting is another.

@@ -133,14 +133,7 @@ class LinearPart:
         return measured(self.sensitivity, weight)
 
     def so_far(self, demand: Demand, promise: Promise, windows: int, weight: float) -> Measurement | None:
-        """Return the measurement of the nodes that count so far; for the proof, see privacy.planning.spent.
-
-        Args:
-            demand: demand of its query.
-            promise: promise of the release.
-            windows: number of closed windows.
-            weight: its share of the budget.
-        """
+        """Return the measurement of the nodes that count so far; for the proof, see privacy.planning.spent."""
         strategy = self.strategy.so_far(windows // self.leaf) if windows else None
         if strategy is None:
             return None
@@ -193,12 +186,7 @@ class LinearPart:
         return None
 
     def refuse(self, demand: Demand, mechanism: Mechanism, accounting: Accounting) -> None:
-        """Refuse a demand or settings of a plan that the part does not fit.
-
-        Args:
-            demand: demand of its query.
-            mechanism: kind of noise of the plan.
-            accounting: composition of the plan.
+        """Refuse a demand or settings of a plan that the part does not fit (`Part.refuse`).
 
         Raises:
             ValueError: the query is adaptive, or the noise is another.

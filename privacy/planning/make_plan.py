@@ -107,8 +107,9 @@ def _number_problems(demand: Demand, promise: Promise, *, relative: bool) -> Ite
     """
     widths = {place: series.width for place, series in enumerate(demand.series) if series.kind == "sliding"}
     yield from sliding_problems(widths, promise.windows, lambda windows: counted(windows, "window"))
-    ratio, weighted = len(demand.measure.components) > 1, demand.weight != 1
-    yield from split_problems(ratio=ratio, expected=demand.expected, weighted=weighted, relative=relative)
+    if demand.adaptive is None:
+        ratio, weighted = len(demand.measure.components) > 1, demand.weight != 1
+        yield from split_problems(ratio=ratio, expected=demand.expected, weighted=weighted, relative=relative)
 
 
 def _serves(mechanism: Mechanism, demands: Sequence[Demand]) -> bool:

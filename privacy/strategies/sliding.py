@@ -70,14 +70,7 @@ class Sliding:
         return self._nodes(self._complete(since or 0), self._complete(windows))
 
     def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
-        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`).
-
-        Args:
-            carry: carry of the previous step; None in the first step, where row 0 of `leaves` is the initial level.
-            leaves: int64 [rows, cells], in steps of a leaf sum.
-            series: the published series, equal in all steps.
-            sample: returns fresh noise for nodes, int64 [nodes, cells].
-        """
+        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`)."""
         for one in series:
             self._own(one)
         if carry is None:  # row 0 is the initial level, which is in no sliding window
@@ -101,60 +94,28 @@ class Sliding:
         return None
 
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
-        """Return the variance of each number in units of one node's, float64 [numbers] (`Strategy.variances`).
-
-        Args:
-            series: series of the numbers.
-            windows: numbers that end by this boundary, in leaves, are included.
-            since: numbers that end by this boundary are left out.
-        """
+        """Return the variance of each number in units of one node's, float64 [numbers] (`Strategy.variances`)."""
         self._own(series)
         return np.ones(self._complete(windows) - self._complete(since))
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
-        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] each (`Strategy.weights`).
-
-        Args:
-            series: series of the numbers.
-            windows: numbers that end by this boundary, in leaves, are included.
-            since: numbers that end by this boundary are left out.
-        """
+        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] (`Strategy.weights`)."""
         self._own(series)
         return [np.broadcast_to(1.0, 1)] * (self._complete(windows) - self._complete(since))
 
     def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
-        """Return a bound for the nodes that one entry moves (`Strategy.norm`).
-
-        Args:
-            states: sizes of an entry's states, in normalised units.
-            leaves: leaves that the entry can move.
-            closely: has no effect for this strategy.
-        """
+        """Return a bound for the nodes that one entry moves (`Strategy.norm`)."""
         met = self._touched(leaves)
         appearing = self._overlap * (states.radius + (met.appearing - 1) * states.diameter)
         present = self._overlap * met.present * states.diameter
         return min(max(appearing, present), self._nodes_met(leaves) * states.diameter)
 
     def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
-        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves.
-
-        Args:
-            states: sizes of an entry's states, in normalised units.
-            changes: the largest number of changes.
-            closely: has no effect for this strategy.
-        """
+        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves."""
         return [self.norm(states, at_most(j)) for j in range(1, changes + 1)]
 
     def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
-        """Return the bounds of a unit's effect on nodes that norms do not state (`Strategy.moved`).
-
-        Args:
-            leaves: leaves that one entry can move.
-            cells: number of columns: cells of the query, or nodes of its strategy over cells.
-            each: largest number of columns that one state is in.
-            largest: grid steps in one normalised unit, for each component.
-            shared: whether several entries of an owner share these changes.
-        """
+        """Return the bounds of a unit's effect on nodes that norms do not state (`Strategy.moved`)."""
         nodes = self._nodes_met(leaves)
         places = leaves.appearing * self._overlap if shared else nodes
         return Moved(nodes=nodes, coordinates=places * min(cells, 2 * each) * len(largest))
@@ -167,13 +128,7 @@ class Sliding:
         return min(bound, self._complete(self.windows) * states.diameter)
 
     def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
-        """Return the bounds of the effect of a unit whose trajectories differ at boundaries (`Strategy.moved_apart`).
-
-        Args:
-            boundaries: largest number of consecutive boundaries at which the trajectories differ.
-            cells, each, largest: as in `moved`.
-            entries: largest number of entries that the unit has at one time.
-        """
+        """Return the bounds of the effect of a unit that differs at boundaries (`Strategy.moved_apart`)."""
         nodes = 2 * -(-boundaries // self.every)
         if self.windows is not None:
             nodes = min(nodes, self._complete(self.windows))

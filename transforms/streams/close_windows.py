@@ -20,7 +20,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
@@ -32,6 +31,8 @@ from apache_beam.transforms.userstate import (
     ReadModifyWriteStateSpec,
 )
 
+from privacy.codec import Codec
+from privacy.json_values import parsed
 from transforms.aggregation.node_sums import Aggregation, NodeKey
 from transforms.aggregation.shard_kernel import advance_shard
 from transforms.aggregation.shard_state import state_from_bytes, state_to_bytes
@@ -39,6 +40,9 @@ from transforms.common.ipc import from_bytes
 from transforms.common.payloads import pack, unpack
 from transforms.sources.files.listing import Listed
 from transforms.streams.whole_bundles import keep_bundles_whole
+
+CODEC = Codec()
+"""Codec of headers and of what a shard keeps."""
 
 LastState = Callable[[int, int, str | None], tuple[int, bytes] | None]
 """Lookup of a shard's last committed state.
@@ -70,28 +74,55 @@ class Proposal:
     read: tuple[int, int] = (0, 0)
 
     def to_bytes(self) -> bytes:
-        header = {
-            "shard": self.shard,
-            "base": self.base,
-            "keys": [key for key, _ in self.sums],
-            "files": [[file.path, file.size, file.updated] for file in self.files],
-            "read": self.read,
-        }
-        return pack([json.dumps(header).encode(), self.state, *(payload for _, payload in self.sums)])
+        keys = tuple(key for key, _ in self.sums)
+        header = _Proposed(shard=self.shard, base=self.base, keys=keys, files=self.files, read=self.read)
+        return pack([written(header), self.state, *(payload for _, payload in self.sums)])
 
     @staticmethod
     def from_bytes(payload: bytes) -> "Proposal":
         first, state, *sums = unpack(payload)
-        header = json.loads(first)
-        keys = [(variant, query, family, chunk) for variant, query, family, chunk in header["keys"]]
+        header: _Proposed = CODEC.read(_Proposed, parsed(first))
         return Proposal(
-            shard=header["shard"],
-            base=header["base"],
+            shard=header.shard,
+            base=header.base,
             state=state,
-            sums=tuple(zip(keys, sums, strict=True)),
-            files=tuple(Listed(*file) for file in header["files"]),
-            read=(header["read"][0], header["read"][1]),
+            sums=tuple(zip(header.keys, sums, strict=True)),
+            files=header.files,
+            read=header.read,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Proposed:
+    """Header of a proposal; members as in `Proposal`."""
+
+    shard: int
+    base: str
+    keys: tuple[NodeKey, ...]
+    files: tuple[Listed, ...]
+    read: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Header:
+    """Header of a message to a shard.
+
+    Attributes:
+        number: Number of the file or mark among all of the stream, from 0.
+        file: The file; None for a mark.
+        read: Rows of the whole file, and the unusable ones among them.
+        moment: Time of a mark, in microseconds since the epoch.
+    """
+
+    number: int
+    file: Listed | None = None
+    read: tuple[int, int] = (0, 0)
+    moment: int = 0
+
+
+def written(value: object) -> bytes:
+    """Return the JSON of a dataclass, which `CODEC` reads."""
+    return json.dumps(CODEC.write(value)).encode()
 
 
 def file_batch(number: int, file: Listed, rows: bytes, *, read: tuple[int, int] = (0, 0)) -> bytes:
@@ -103,13 +134,12 @@ def file_batch(number: int, file: Listed, rows: bytes, *, read: tuple[int, int] 
         rows: Payload of the shard's rows (transforms.aggregation.sharding); empty for no rows.
         read: Rows of the whole file, and the unusable ones among them.
     """
-    header = {"number": number, "file": [file.path, file.size, file.updated], "read": read}
-    return pack([json.dumps(header).encode(), rows])
+    return pack([written(_Header(number=number, file=file, read=read)), rows])
 
 
 def mark(number: int, moment: int) -> bytes:
     """Return the message that all files that existed at a moment have lower numbers."""
-    return pack([json.dumps({"number": number, "moment": moment}).encode()])
+    return pack([written(_Header(number=number, moment=moment))])
 
 
 def close(shard: int, file_batches: Iterable[bytes], base: bytes, aggregation: Aggregation) -> Proposal:
@@ -121,11 +151,11 @@ def close(shard: int, file_batches: Iterable[bytes], base: bytes, aggregation: A
         base: State that the shard left after the previous window; empty for none.
         aggregation: Its timeline has one window more than it has released.
     """
-    tables, files = [], {}
+    tables, files = [], dict[Listed, tuple[int, int]]()
     for payload in file_batches:
-        first, rows = unpack(payload)
-        header = json.loads(first)
-        files[Listed(*header["file"])] = header["read"]
+        header, rows = _header(payload), unpack(payload)[1]
+        if header.file is not None:
+            files[header.file] = header.read
         if rows:
             tables.append(from_bytes(rows))
     state = state_from_bytes(base) if base else None
@@ -182,14 +212,6 @@ class _Known:
     beyond: tuple[int, ...] = ()
     marks: tuple[tuple[int, int], ...] = ()
 
-    @staticmethod
-    def from_json(content: bytes) -> "_Known":
-        windows, whole, beyond, marks = json.loads(content)
-        return _Known(windows, whole, tuple(beyond), tuple((number, moment) for number, moment in marks))
-
-    def to_json(self) -> bytes:
-        return json.dumps([self.windows, self.whole, self.beyond, self.marks]).encode()
-
     def having(self, number: int) -> "_Known":
         """
         >>> _Known(0).having(1).having(2).whole, _Known(0).having(1).having(0).whole
@@ -227,13 +249,13 @@ class _CloseDoFn(beam.DoFn):
     ) -> Iterator[tuple[int, bytes]]:
         shard, payload = element
         before = known.read()
-        now = self._begin(shard, state) if before is None else _Known.from_json(before)
+        now = self._begin(shard, state) if before is None else CODEC.read(_Known, parsed(before))
         header = _header(payload)
-        now = now.having(header["number"])
-        if "file" in header:
+        now = now.having(header.number)
+        if header.file is not None:
             held.add(payload)
-        elif self._closes(now.windows + 1, header["moment"]):
-            now = now.with_mark(header["number"], header["moment"])
+        elif self._closes(now.windows + 1, header.moment):
+            now = now.with_mark(header.number, header.moment)
         while (due := now.due()) is not None:
             number, moment = due
             while self._closes(now.windows + 1, moment):
@@ -242,8 +264,8 @@ class _CloseDoFn(beam.DoFn):
                 if proposal is not None:
                     yield windows, proposal.to_bytes()
             now = replace(now, marks=now.marks[1:])
-        if now.to_json() != before:
-            known.write(now.to_json())
+        if (after := written(now)) != before:
+            known.write(after)
 
     def _begin(self, shard: int, state: ReadModifyWriteRuntimeState) -> _Known:
         windows, base = self._last_state(1, shard, None) or (0, b"")
@@ -263,11 +285,11 @@ class _CloseDoFn(beam.DoFn):
             return committed[0], None
         timeline = replace(self._aggregation.timeline, released=windows - 1, windows=windows)
         waiting = list(held.read())
-        here = [payload for payload in waiting if _header(payload)["number"] < number]
+        here = [payload for payload in waiting if _header(payload).number < number]
         proposal = close(shard, here, base, replace(self._aggregation, timeline=timeline))
         held.clear()
         for payload in waiting:
-            if _header(payload)["number"] > number:
+            if _header(payload).number > number:
                 held.add(payload)
         state.write(proposal.state)
         return windows, proposal
@@ -278,6 +300,6 @@ class _CloseDoFn(beam.DoFn):
         return windows <= timeline.windows and timeline.bounds.end(windows) + self._lag <= moment
 
 
-def _header(payload: bytes) -> dict[str, Any]:
-    header: dict[str, Any] = json.loads(unpack(payload)[0])
+def _header(payload: bytes) -> _Header:
+    header: _Header = CODEC.read(_Header, parsed(unpack(payload)[0]))
     return header

@@ -128,13 +128,7 @@ class KdTree:
         return sums
 
     def sketch(self, level: Ints, pick: Pick, noise: FreshNoise) -> Ints:
-        """Return the sketch that a sample publishes of a histogram.
-
-        Args:
-            level: the exact histogram in grid steps, int64 [cells].
-            pick: chooses a split privately by scores.
-            noise: returns fresh noise for a number of counts.
-        """
+        """Return the sketch that a sample publishes of a histogram (`Sketcher.sketch`)."""
         sums, cuts, counts = self.prefixes(level), [], []
 
         def choose(regions: Regions, axis: int, place: int) -> int:

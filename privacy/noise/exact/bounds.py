@@ -24,10 +24,6 @@ class Law:
     linear: Fraction
     square: Fraction
 
-    def in_steps_of(self, width: int) -> "Law":
-        """Return the law of the weights at the multiples of `width`."""
-        return Law(self.linear * width, self.square * width**2)
-
 
 def laplace(scale: float) -> Law:
     """Return the discrete Laplace distribution with exactly this scale: weights exp(-|n| / scale)."""

@@ -49,14 +49,7 @@ class Direct(OfLevels):
             at_least("windows", self.windows, 1)
 
     def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
-        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`).
-
-        Args:
-            carry: carry of the previous step; None in the first step, where row 0 of `leaves` is the initial level.
-            leaves: int64 [rows, cells], in steps of a leaf sum.
-            series: the published series, equal in all steps.
-            sample: returns fresh noise for nodes, int64 [nodes, cells].
-        """
+        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`)."""
         if carry is None:
             start, since = 0, None
             level, known, at = np.zeros_like(leaves, shape=(1, leaves.shape[1])), leaves[:0], _open(0, ())
@@ -86,23 +79,11 @@ class Direct(OfLevels):
         return None
 
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
-        """Return the variance of each number in units of one node's, float64 [numbers] (`Strategy.variances`).
-
-        Args:
-            series: series of the numbers.
-            windows: numbers that end by this boundary, in leaves, are included.
-            since: numbers that end by this boundary are left out.
-        """
+        """Return the variance of each number in units of one node's, float64 [numbers] (`Strategy.variances`)."""
         return np.full(self._numbers(series, windows, since), 1.0 if series.kind == "level" else 2.0)
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
-        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] each (`Strategy.weights`).
-
-        Args:
-            series: series of the numbers.
-            windows: numbers that end by this boundary, in leaves, are included.
-            since: numbers that end by this boundary are left out.
-        """
+        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] (`Strategy.weights`)."""
         held = np.broadcast_to(1.0, 1 if series.kind == "level" else 2)
         return [held] * self._numbers(series, windows, since)
 

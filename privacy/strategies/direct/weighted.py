@@ -79,14 +79,7 @@ class WeightedLevels(OfLevels):
         return found
 
     def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
-        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`).
-
-        Args:
-            carry: carry of the previous step; None in the first step, where row 0 of `leaves` is the initial level.
-            leaves: int64 [rows, cells], in steps of a leaf sum.
-            series: the published series, equal in all steps.
-            sample: returns fresh noise for nodes, int64 [nodes, cells].
-        """
+        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`)."""
         if carry is None:
             start, level, rows = 0, leaves[:1], leaves[1:]
         else:
@@ -102,23 +95,11 @@ class WeightedLevels(OfLevels):
         return 1
 
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
-        """Return the variance of each number in units of the part's noise, float64 [numbers] (`Strategy.variances`).
-
-        Args:
-            series: series of the numbers.
-            windows: numbers that end by this boundary, in leaves, are included.
-            since: numbers that end by this boundary are left out.
-        """
+        """Return the variance of each number in units of the part's noise, float64 [numbers] (`Strategy.variances`)."""
         return self.stretch(self.nodes(windows, since=since)) ** 2
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
-        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] each (`Strategy.weights`).
-
-        Args:
-            series: series of the numbers.
-            windows: numbers that end by this boundary, in leaves, are included.
-            since: numbers that end by this boundary are left out.
-        """
+        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] (`Strategy.weights`)."""
         return list(self.stretch(self.nodes(windows, since=since))[:, np.newaxis])
 
     def so_far(self, leaves: int) -> "WeightedLevels | None":

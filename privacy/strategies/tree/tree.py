@@ -169,14 +169,7 @@ class Tree:
         return joined([INITIAL, ordered]) if self.initial_level and since is None else ordered
 
     def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
-        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`).
-
-        Args:
-            carry: carry of the previous step; None in the first step, where row 0 of `leaves` is the initial level.
-            leaves: int64 [rows, cells], in steps of a leaf sum.
-            series: the published series, equal in all steps.
-            sample: returns fresh noise for nodes, int64 [nodes, cells].
-        """
+        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`)."""
         self._within(len(leaves) - 1 if carry is None else carry.windows + len(leaves))
         return step(
             self.layering, self.refine, carry, leaves, with_initial=self.initial_level, series=series, sample=sample
@@ -189,24 +182,12 @@ class Tree:
         return None
 
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
-        """Return the variance of each number in units of one node's, float64 [numbers] (`Strategy.variances`).
-
-        Args:
-            series: series of the numbers.
-            windows: numbers that end by this boundary, in leaves, are included.
-            since: numbers that end by this boundary are left out.
-        """
+        """Return the variance of each number in units of one node's, float64 [numbers] (`Strategy.variances`)."""
         made = _variances if windows - since <= KEPT else _variances.__wrapped__
         return made(self, series, windows, since)
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
-        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] each (`Strategy.weights`).
-
-        Args:
-            series: series of the numbers.
-            windows: numbers that end by this boundary, in leaves, are included.
-            since: numbers that end by this boundary are left out.
-        """
+        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] (`Strategy.weights`)."""
         initial_level = np.ones(int(self.initial_level and series.kind == "level"))
         begins, ends = ranges(series, since, self._within(windows))
         if self.refine == "least_squares":
@@ -232,36 +213,16 @@ class Tree:
         return self._forest.leaves
 
     def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
-        """Return a bound for the nodes that one entry moves (`Strategy.norm`).
-
-        Args:
-            states: sizes of an entry's states, in normalised units.
-            leaves: leaves that the entry can move.
-            closely: has no effect for this strategy.
-        """
+        """Return a bound for the nodes that one entry moves (`Strategy.norm`)."""
         return tree_norms.norm(self._forest, states, leaves)
 
     def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
-        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves.
-
-        Args:
-            states: sizes of an entry's states, in normalised units.
-            changes: the largest number of changes.
-            closely: has no effect for this strategy.
-        """
+        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves."""
         forest = self._forest
         return [tree_norms.norm(forest, states, at_most(j), most=changes) for j in range(1, changes + 1)]
 
     def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
-        """Return the bounds of a unit's effect on nodes that norms do not state (`Strategy.moved`).
-
-        Args:
-            leaves: leaves that one entry can move.
-            cells: number of columns: cells of the query, or nodes of its strategy over cells.
-            each: largest number of columns that one state is in.
-            largest: grid steps in one normalised unit, for each component.
-            shared: whether several entries of an owner share these changes.
-        """
+        """Return the bounds of a unit's effect on nodes that norms do not state (`Strategy.moved`)."""
         nodes = tree_norms.nodes(self._forest, leaves)
         places = leaves.appearing * self.layers if shared else nodes
         return Moved(nodes=nodes, coordinates=places * min(cells, 2 * each) * len(largest))
@@ -270,13 +231,7 @@ class Tree:
         return tree_apart.norm(self._forest, states, boundaries, cut=self.windows if self.cut else None)
 
     def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
-        """Return the bounds of the effect of a unit whose trajectories differ at boundaries (`Strategy.moved_apart`).
-
-        Args:
-            boundaries: largest number of consecutive boundaries at which the trajectories differ.
-            cells, each, largest: as in `moved`.
-            entries: largest number of entries that the unit has at one time.
-        """
+        """Return the bounds of the effect of a unit that differs at boundaries (`Strategy.moved_apart`)."""
         nodes = tree_apart.nodes(self._forest, boundaries)
         return Moved(nodes=nodes, coordinates=nodes * min(cells, 2 * entries * each) * len(largest))
 
