@@ -94,14 +94,9 @@ class Symbols:
     def change(
         self, sums: Ints, reports: int, people: int, basis: Basis, space: MutationSpace
     ) -> tuple[Floats, Floats]:
-        """Return the estimated changes of a node, and their variances, float64 [answers].
+        """Return the estimated changes of a node, and their variances (`Signs.change`).
 
-        Args:
-            sums: numbers of symbols that lead away from each answer and to it, int64 [2, answers].
-            reports: number of reports on the node.
-            people: number of people who are enrolled.
-            basis: the questions.
-            space: the answers and their possible changes.
+        `sums` are numbers of symbols that lead away from each answer and to it, int64 [2, answers].
         """
         n, scale = reports, people / reports
         p, spread = float(self.other), float(self.spread)
@@ -116,12 +111,7 @@ class Symbols:
         return scale * value, scale**2 * variances
 
     def level(self, sums: Ints, reports: int, people: int, basis: Basis) -> tuple[Floats, Floats]:
-        """Return the estimated level from the people who report in one window, and its variances.
-
-        Args:
-            sums: number of reports of each answer, int64 [1, answers].
-            reports, people, basis: as for `change`.
-        """
+        """Return the estimated level and its variances (`Signs.level`), from reports of each answer [1, answers]."""
         n, scale = reports, people / reports
         p, spread = float(self.other), float(self.spread)
         (given,) = sums
@@ -136,16 +126,7 @@ class Symbols:
         return max(kinds) + 1 / 4, min(kinds), 1 / spread
 
     def moved(self, sums: Ints, reports: int, space: MutationSpace) -> Floats:
-        """Return unbiased estimates of how many of those who report have arrived at an answer, and have left it.
-
-        Args:
-            sums: as for `change`.
-            reports: number of reports on the node.
-            space: the answers and their possible changes.
-
-        Returns:
-            float64 [2, answers].
-        """
+        """Return unbiased numbers of those who report and have arrived at an answer, or left it, [2, answers]."""
         degrees = np.stack(space.degrees())
         left_first = (sums - float(self.other) * reports * degrees) / float(self.spread)
         found: Floats = left_first[::-1]

@@ -28,6 +28,7 @@ more closely. They are composed as the plan composes, at the plan's delta: all o
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from privacy.accounting.composition import Measurement, epsilon_spent, is_proved
 from privacy.checks import at_least
@@ -113,16 +114,7 @@ def proved(plan: Plan) -> float:
 
 def covered(plan: Plan, epsilon: float) -> bool:
     """Return whether `proved` is at most `epsilon`; without a solver if possible."""
-    measurements, scales = _measured(plan, _all(plan))
-    return is_proved(
-        measurements,
-        scales,
-        mechanism=plan.mechanism,
-        accounting=plan.accounting,
-        delta=plan.budget.delta,
-        steps=_steps(plan),
-        epsilon=epsilon,
-    )
+    return is_proved(*_measured(plan, _all(plan)), **_terms(plan), epsilon=epsilon)
 
 
 def _all(plan: Plan) -> list[tuple[Part, Measurement]]:
@@ -130,15 +122,7 @@ def _all(plan: Plan) -> list[tuple[Part, Measurement]]:
 
 
 def _composed(plan: Plan, charged: Sequence[tuple[Part, Measurement]]) -> float:
-    measurements, scales = _measured(plan, charged)
-    return epsilon_spent(
-        measurements,
-        scales,
-        mechanism=plan.mechanism,
-        accounting=plan.accounting,
-        delta=plan.budget.delta,
-        steps=_steps(plan),
-    )
+    return epsilon_spent(*_measured(plan, charged), **_terms(plan))
 
 
 def _measured(plan: Plan, charged: Sequence[tuple[Part, Measurement]]) -> tuple[list[Measurement], list[float]]:
@@ -147,8 +131,15 @@ def _measured(plan: Plan, charged: Sequence[tuple[Part, Measurement]]) -> tuple[
     return [measurement for _, measurement in charged], scales
 
 
-def _steps(plan: Plan) -> int:
-    return min(c.largest for demand in plan.demands for c in demand.measure.components)
+def _terms(plan: Plan) -> dict[str, Any]:
+    """Return the terms of composition."""
+    steps = min(c.largest for demand in plan.demands for c in demand.measure.components)
+    return {
+        "mechanism": plan.mechanism,
+        "accounting": plan.accounting,
+        "delta": plan.budget.delta,
+        "steps": steps,
+    }
 
 
 def _share(plan: Plan, part: Part, so_far: Measurement) -> Fraction:

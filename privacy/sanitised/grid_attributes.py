@@ -22,8 +22,28 @@ from privacy.sanitised.grid_noise import delta_of, least_scale
 from privacy.sanitised.lower_bounds import line_bound
 
 
+class OnGrid:
+    """Part of attributes with a grid: the range of means, and the number that replaces a missing one."""
+
+    __slots__ = ()
+
+    numeric: ClassVar[bool] = True
+    grid: Grid
+    missing: int
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Least and largest possible mean."""
+        return self.grid.low, self.grid.low + self.grid.steps * self.grid.step
+
+    @property
+    def missing_text(self) -> str:
+        """The number that counts for a missing or impossible one."""
+        return f"{self.grid.low + self.grid.step * self.missing:g}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number:
+class Number(OnGrid):
     """A number on a grid, with discrete Laplace noise of `scale` steps.
 
     Neighbours: one record with any two numbers. Sensitivity: `grid.steps` in L1. Guarantee: (epsilon, delta), checked
@@ -31,7 +51,6 @@ class Number:
     """
 
     kind: ClassVar[str] = "number"
-    numeric: ClassVar[bool] = True
     estimates: ClassVar[str | None] = None
     errors: ClassVar[str] = "number"
 
@@ -79,16 +98,6 @@ class Number:
         return 1
 
     @property
-    def range(self) -> tuple[float, float]:
-        """Least and largest possible mean."""
-        return self.grid.low, self.grid.low + self.grid.steps * self.grid.step
-
-    @property
-    def missing_text(self) -> str:
-        """The number that counts for a missing or impossible one."""
-        return f"{self.grid.low + self.grid.step * self.missing:g}"
-
-    @property
     def asked(self) -> str:
         """A sentence that describes the estimates."""
         low, high = self.range
@@ -121,7 +130,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class Curve(OnGrid):
     """A curve, given at some points, each a number on one grid.
 
     Neighbours: one record with any two curves. Guarantee: (epsilon, delta), checked by the noise.
@@ -132,7 +141,6 @@ class Curve:
     """
 
     kind: ClassVar[str] = "curve"
-    numeric: ClassVar[bool] = True
     estimates: ClassVar[str | None] = "means"
 
     name: str
@@ -202,16 +210,6 @@ class Curve:
     @property
     def width(self) -> int:
         return len(self.points)
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Least and largest possible mean."""
-        return self.grid.low, self.grid.low + self.grid.steps * self.grid.step
-
-    @property
-    def missing_text(self) -> str:
-        """The number that counts for a missing or impossible one."""
-        return f"{self.grid.low + self.grid.step * self.missing:g}"
 
     @property
     def asked(self) -> str:

@@ -20,8 +20,21 @@ from privacy.sanitised.subset_response import SubsetResponse
 from privacy.upward import shown
 
 
+class OfValues:
+    """Part of attributes with listed values, of which shares are estimated."""
+
+    numeric: ClassVar[bool] = False
+    estimates: ClassVar[str | None] = "shares"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name,)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Category:
+class Category(OfValues):
     """A value of a list, with equal distances or given ones.
 
     Neighbours: one record with any two of the values. Guarantee: (epsilon, delta), checked here or by the response.
@@ -31,9 +44,6 @@ class Category:
     """
 
     kind: ClassVar[str] = "category"
-    numeric: ClassVar[bool] = False
-    estimates: ClassVar[str | None] = "shares"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     name: str
     values: tuple[str, ...]
@@ -90,10 +100,6 @@ class Category:
         )
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    @property
     def width(self) -> int:
         return 1
 
@@ -140,16 +146,13 @@ class Category:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subset:
+class Subset(OfValues):
     """A set of some of these elements; a missing set is empty.
 
     Neighbours: one record with any two sets. Guarantee: (epsilon, delta), checked here.
     """
 
     kind: ClassVar[str] = "set"
-    numeric: ClassVar[bool] = False
-    estimates: ClassVar[str | None] = "shares"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     missing_text: ClassVar[str] = "an empty set"
     errors: ClassVar[str] = "set"
 
@@ -181,10 +184,6 @@ class Subset:
         refuse_epsilon(name, epsilon)
         response = SubsetResponse.optimal(len(values), at_most=at_most, epsilon=epsilon, delta=delta)
         return Subset(name=name, values=tuple(values), epsilon=epsilon, delta=delta, response=response)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.name,)
 
     @property
     def width(self) -> int:
