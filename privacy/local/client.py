@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 from privacy.local.chance import Chance, Device, Ints, Keyed, new_key, next_key
 from privacy.local.design import SHARES, Design
 from privacy.local.document import digest, mark
-from privacy.local.signs import Signs, turned, words
-from privacy.local.symbols import Symbols
+from privacy.local.signs import turned, words
 
 NOT_THERE = -1
 """The answer of a person who is absent."""
@@ -190,16 +189,10 @@ def report(
             continue
         members = np.flatnonzero(people.layer == number)
         before, after = began[members], counted[members]
-        if isinstance(layer.randomiser, Signs):
-            question = chance.below(design.basis.questions, len(members))
-            change = (design.basis.signs(question, after) - design.basis.signs(question, before)) // 2
-            drawn = 1 - 2 * turned(people.patterns[members], spent[members].astype(np.int64))
-            fair = 1 - 2 * chance.below(2, len(members))
-            sign = np.where(change == 0, fair, change * drawn)
-            spent[members] += (change != 0).astype(np.uint16)
-        else:
-            question = layer.randomiser.draw(design.space.symbols(before, after), chance)
-            sign = np.ones(len(members), dtype=np.int64)
+        drawn = 1 - 2 * turned(people.patterns[members], spent[members].astype(np.int64))
+        ends = (before, after, drawn)
+        question, sign, used_signs = layer.randomiser.reported(ends, design.basis, design.space, chance)
+        spent[members] += used_signs
         began[members] = after
         ended.append((members, np.full(len(members), number), question, sign))
     kept = replace(people, spent=spent, counted=counted, began=began, used=used, first=first)
@@ -218,13 +211,8 @@ def _reported_once(design: Design, people: People, window: int, now: Ints, chanc
     (layer,) = design.layers
     members = np.flatnonzero(people.turn == window)
     answer = now[members]
-    if isinstance(layer.randomiser, Symbols):
-        question = layer.randomiser.draw(answer, chance)
-        sign = np.ones(len(members), dtype=np.int64)
-    else:
-        question = chance.below(design.basis.questions, len(members))
-        drawn = 1 - 2 * turned(people.patterns[members], np.zeros(len(members), dtype=np.int64))
-        sign = design.basis.signs(question, answer) * drawn
+    drawn = 1 - 2 * turned(people.patterns[members], np.zeros(len(members), dtype=np.int64))
+    question, sign = layer.randomiser.reported_once(answer, drawn, design.basis, chance)
     return _in_order(design, members, np.zeros(len(members), dtype=np.int64), question, sign)
 
 

@@ -102,6 +102,37 @@ class Signs:
         """Return what people draw beforehand, as `draw_patterns`."""
         return draw_patterns(self, chance, size)
 
+    def reported(
+        self, node: tuple[Ints, Ints, Ints], basis: Basis, space: MutationSpace, chance: Chance
+    ) -> tuple[Ints, Ints, NDArray[np.uint16]]:
+        """Return the reports on a node: `Reports.symbol`, `Reports.sign` and the number of used signs, [people] each.
+
+        Neighbours, guarantee and proof: module docstring.
+
+        Args:
+            node: answers at its beginning and at its end, and the next sign that was drawn beforehand, -1 if turned.
+            basis: the questions.
+            space: the answers and their possible changes.
+            chance: source of randomness.
+        """
+        before, after, drawn = node
+        question = chance.below(basis.questions, len(after))
+        change = (basis.signs(question, after) - basis.signs(question, before)) // 2
+        fair = 1 - 2 * chance.below(2, len(after))
+        return question, np.where(change == 0, fair, change * drawn), (change != 0).astype(np.uint16)
+
+    def reported_once(self, answer: Ints, drawn: Ints, basis: Basis, chance: Chance) -> tuple[Ints, Ints]:
+        """Return reports of an answer: `Reports.symbol` and `Reports.sign`.
+
+        Args:
+            answer: the answers.
+            drawn: signs that were drawn beforehand, -1 if turned.
+            basis: the questions.
+            chance: source of randomness.
+        """
+        question = chance.below(basis.questions, len(answer))
+        return question, basis.signs(question, answer) * drawn
+
     def values(self, basis: Basis) -> int:
         """Return the number of values of `Reports.symbol`: a sign is about one of the questions."""
         return basis.questions

@@ -71,6 +71,18 @@ class Symbols:
         """Return what people draw beforehand, uint64 [people, 0]: nothing."""
         return np.zeros((size, 0), dtype=np.uint64)
 
+    def reported(
+        self, node: tuple[Ints, Ints, Ints], basis: Basis, space: MutationSpace, chance: Chance
+    ) -> tuple[Ints, Ints, NDArray[np.uint16]]:
+        """Return the reports on a node (`Signs.reported`): the drawn symbols, with the sign 1; no sign is used."""
+        before, after, _ = node
+        symbol = self.draw(space.symbols(before, after), chance)
+        return symbol, np.ones(len(after), dtype=np.int64), np.zeros(len(after), dtype=np.uint16)
+
+    def reported_once(self, answer: Ints, drawn: Ints, basis: Basis, chance: Chance) -> tuple[Ints, Ints]:
+        """Return reports of an answer (`Signs.reported_once`): the drawn symbols, with the sign 1."""
+        return self.draw(answer, chance), np.ones(len(answer), dtype=np.int64)
+
     def values(self, basis: Basis) -> int:
         """Return the number of values of `Reports.symbol`."""
         return self.count
