@@ -1,5 +1,6 @@
 """The shape of `changelog:` in a spec: where the mutations are and what their columns mean."""
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
@@ -100,6 +101,7 @@ class ChangelogSection(Section):
     types: dict[Text, ColumnType] = Field(default_factory=dict)
     nulls: Nulls | None = None
     bad_rows: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    expires: Duration | None = None
     every: Duration | None = None
     shrink: Annotated[Number, Field(ge=0, lt=1)] | None = None
     kafka: Text | None = None
@@ -111,6 +113,8 @@ class ChangelogSection(Section):
         format_ = FORMATS[self.format]
         own = format_.own
         problems += self._interval_problems(format_)
+        if self.expires is not None:
+            problems += self._expiry_problems(format_)
         if own is None and (self.time, self.from_, self.to) == (None, None, None):
             missing = "missing; add time: with the column that holds the time of a change"
             problems.append((("time",), f"{missing}, or from: and to: if each row is a stay"))
@@ -169,6 +173,15 @@ class ChangelogSection(Section):
             if name == self.entry
         ]
         return problems
+
+    def _expiry_problems(self, format_: Format) -> Iterator[Problem]:
+        """Yield what is wrong with `expires`, which makes states of a log of events."""
+        if self.expires == 0:
+            yield ("expires",), "expected a duration above zero, such as 28d"
+        if format_.own is not None or self.time is None:
+            yield ("expires",), "only for a log of events in CSV, JSON lines or Parquet, with time:; remove it"
+        elif self.before is not None:
+            yield ("expires",), "only for a log of events, which has no states before; remove before:, or expires:"
 
     def _only_of_changes(self) -> list[str]:
         """Return the given keys that describe changes, and not states."""

@@ -19,7 +19,7 @@ from pipelines.spec.document import document_of
 from transforms.sources.files.topic_segments import is_of_topic
 from transforms.sources.formats.table import FORMATS
 
-_COLUMNS = {"entry", "owner", "time", "from", "to", "before", "after", "order", "timezone", "types", "nulls"}
+_COLUMNS = {"entry", "owner", "time", "from", "to", "before", "after", "order", "timezone", "types", "nulls", "expires"}
 
 SHOWN: dict[str, frozenset[str] | None] = {
     "release": None,

@@ -48,6 +48,7 @@ class Aggregation:
         constraint: Contribution bound of each unit.
         owner: Column that names the owner of an entry, in the mutation or in its states; None if the unit is the entry.
         exact: Whether to sum all changes too, without contribution bounding (for the data controller).
+        expires: Time from an entry's last mutation to the end of its state, in microseconds; None: no end.
     """
 
     queries: tuple[Query, ...]
@@ -55,6 +56,7 @@ class Aggregation:
     constraint: Constraint
     owner: str | None = None
     exact: bool = False
+    expires: int | None = None
 
     @property
     def projection(self) -> Projection:

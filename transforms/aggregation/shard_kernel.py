@@ -35,6 +35,7 @@ import pyarrow.compute as pc
 from privacy.series import Family
 from transforms.aggregation.chains import Chains, build_chains
 from transforms.aggregation.contribution_bounding import Usage, bound, changed
+from transforms.aggregation.expiry import expirations
 from transforms.aggregation.held_changes import Held, caught_up, held_changes, held_of
 from transforms.aggregation.leaf_sums import Counting, cut, sum_leaves
 from transforms.aggregation.matched import count_matched
@@ -57,7 +58,9 @@ class _Closed:
     """A shard's rows after contribution bounding.
 
     Attributes:
-        due: Mutations that may lie before the end of the last window; `chains` has those that do, in order.
+        due: Mutations that may lie before the end of the last window, and then expiries; `chains` has those that do, in
+            order.
+        expired: Number of expiries.
         carried: Last known states of their entries before the run.
         pending: Rows that wait.
         superseded: Number of superseded rows.
@@ -69,6 +72,7 @@ class _Closed:
     due: pa.Table
     carried: pa.Table | None
     pending: pa.Table
+    expired: int
     superseded: int
     chains: Chains
     masks: list[Ints] | None
@@ -105,13 +109,23 @@ def advance_shard(rows: pa.Table | None, state: ShardState | None, aggregation: 
     after = ShardState(
         until=timeline.until,
         units=units_after(chains, closed.usage),
-        entries=whole_numbers(entries_after(chains, closed.due, closed.carried, closed.renewed)),
+        entries=whole_numbers(_entries_after(closed, aggregation)),
         frozen=pa.table({"key": chains.units.take(np.zeros(0, np.int64))}),
         pending=with_past_positions(whole_numbers(closed.pending)),
         superseded=closed.superseded,
     )
     after = freeze(after if state is None else merge(state, after), aggregation.constraint)
     return list(_sum(closed, aggregation)), after
+
+
+def _entries_after(closed: _Closed, aggregation: Aggregation) -> pa.Table:
+    """Return the last known rows of the entries. Those that have expired have the time of their last mutation."""
+    due = closed.due
+    if closed.expired and aggregation.expires is not None:
+        time = due["time"].to_numpy().copy()
+        time[-closed.expired :] -= aggregation.expires
+        due = due.set_column(due.column_names.index("time"), "time", pa.array(time))
+    return entries_after(closed.chains, due, closed.carried, closed.renewed)
 
 
 def sum_shard(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> Sums:
@@ -146,7 +160,8 @@ def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggrega
     first_run, is_open = timeline.released == 0, to_mask(pc.greater_equal(table["time"], timeline.until))
     pending = table.filter(pa.array(is_open)) if is_open.any() else table.slice(0, 0)
     due = table if first_run or not is_open.any() else table.filter(pa.array(~is_open))
-    carried, superseded = None, 0
+    carried, superseded, expired = None, 0, 0
+    closed = None if first_run else timeline.closed
     if truncates.num_rows:
         pending = pa.concat_tables([pending, truncates])
         due = pa.concat_tables([due, _truncated(truncates, due, state, timeline)])
@@ -156,12 +171,17 @@ def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggrega
         old = superseded_rows(due, carried, timeline.closed)
         superseded = int(old.sum())
         due = due if not superseded else due.filter(pa.array(~old))
-        carried = carried if not superseded else rows_of(carried, mine, due[mine])
+    if aggregation.expires is not None:
+        known = None if state is None else state.entries
+        ended = expirations(due, known, expires=aggregation.expires, closed=closed, until=timeline.until)
+        due, expired = pa.concat_tables([due, ended]), ended.num_rows
+    if state is not None:
+        mine = unit_column(table)
+        carried = carried if not (superseded or expired) else rows_of(state.entries, mine, due[mine])
         if block is not None:
             behind = caught_up(state.entries, len(aggregation.queries), block=block, timeline=timeline)
             carried = pa.concat_tables([carried, without(behind, mine, due[mine])])
 
-    closed = None if first_run else timeline.closed
     chains = _before(
         build_chains(due, queries=len(aggregation.queries), carried=carried, closed=closed), timeline.until
     )
@@ -173,6 +193,7 @@ def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggrega
         due=due,
         carried=carried,
         pending=pending,
+        expired=expired,
         superseded=superseded,
         chains=chains,
         masks=masks,

@@ -108,13 +108,14 @@ def in_runs(
     *,
     shards: int = 1,
     kept: bool = True,
+    expires: int | None = None,
     **form: bool,
 ) -> tuple[Sums, dict[int, ShardState]]:
     """Return dense sums of all runs together, and the shards' last states; `kept` ones pass through bytes.
 
     The comparison with the reference shows that bytes hold the whole state, so that other properties need not test it.
     """
-    whole = Aggregation(queries=queries, timeline=timeline, constraint=constraint)
+    whole = Aggregation(queries=queries, timeline=timeline, constraint=constraint, expires=expires)
     payloads: dict[NodeKey, list[bytes]] = {key: [] for key in whole.node_keys()}
     states: dict[int, ShardState] = {}
     released = 0
