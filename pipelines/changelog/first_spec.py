@@ -131,6 +131,7 @@ def section_of(source: Source) -> dict[str, Any]:
         "timezone": source.timezone,
         "types": dict(source.types),
         "nulls": list(source.nulls),
+        "expires": None if source.expires is None else duration_text(source.expires),
         "every": None if source.every is None else duration_text(source.every),
         "kafka": source.kafka,
     }

@@ -146,7 +146,7 @@ def job_of(
             constraint=constraint,
             owner=owner,
             exact=exact,
-            expires=spec.changelog.expires,
+            expires=spec.changelog.source.expires,
         ),
         plan=plan,
         shards=before.shards if before is not None else shards or max(1, -(-size // scaled(SHARD_BYTES))),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.plan.document import series_document, series_text
+from pipelines.spec.durations import duration_text
 from pipelines.spec.load import Spec
 from pipelines.spec.times import now
 from privacy.constraint import AtMost
@@ -189,6 +190,14 @@ def warnings(spec: Spec, plan: Plan, windows: int, accuracies: Sequence[Sequence
         yield (
             f"privacy.constraint.at_most: {constraint.changes} changes for {counted(windows, 'window')}: noise is the "
             f"same as for {windows + 1}; a smaller bound needs less noise"
+        )
+    expires, span = spec.changelog.source.expires, spec.privacy.protects.span
+    if expires is not None and span is not None and span.length <= expires:
+        length, state = duration_text(span.length), duration_text(expires)
+        yield (
+            f"privacy.protects.span: {length} is not longer than changelog.expires: a single event changes states for "
+            f"{state}, which costs several times epsilon; to protect all events of any {length}, take a span of "
+            f"{duration_text(span.length + expires)}"
         )
     continues = spec.schedule.until is None or spec.schedule.until > now()
     if spec.changelog.freshness is None and spec.changelog.shrink is None and continues:

@@ -49,14 +49,12 @@ class Changelog:
         source: The files and their columns, with the privacy unit's column. Relative paths start at the current folder.
         bad_rows: Largest share of rows that may be unusable, at least 0 and below 1.
         shrink: Largest share of its rows that a snapshot may have lost since the one before; None for other formats.
-        expires: Time from an entry's last mutation to the end of its state, in microseconds; None: no end.
         freshness: Rule for the progress of the source; None: the clock alone decides when a window is over.
     """
 
     source: Source
     bad_rows: float = 0.0
     shrink: float | None = None
-    expires: int | None = None
     freshness: Freshness | None = None
 
 
@@ -230,6 +228,7 @@ def changelog_of(section: ChangelogSection, *, owner: str | None, every: int | N
         entry=section.entry,
         time=section.time or section.from_,
         until=section.to,
+        expires=section.expires,
         before=section.name("before"),
         after=section.name("after"),
         forms=section.forms,
@@ -242,13 +241,7 @@ def changelog_of(section: ChangelogSection, *, owner: str | None, every: int | N
         kafka=section.kafka,
     )
     shrink = None if not snapshots else SHRINK if section.shrink is None else section.shrink
-    return Changelog(
-        source=source,
-        bad_rows=section.bad_rows,
-        shrink=shrink,
-        expires=section.expires,
-        freshness=_freshness(section),
-    )
+    return Changelog(source=source, bad_rows=section.bad_rows, shrink=shrink, freshness=_freshness(section))
 
 
 def _freshness(section: ChangelogSection) -> Freshness | None:

@@ -14,6 +14,7 @@ class Source:
         entry: Column that holds an entry's key; a column of the states in formats with envelopes.
         time: Column that holds the time of a change, or the begin of an interval; None if the format has its own.
         until: Column that holds the end of an interval, null if it has none yet; None if each row is one change.
+        expires: For a log of events, microseconds from an entry's last event to the end of its state; else None.
         before: Prefix or struct column of the state before; None if files hold new values only.
         after: Prefix or struct column of the state after; None if its columns have no prefix.
         forms: (side, `struct` or `prefix`) if the name alone is ambiguous; and in JSON lines (`owner`, `states` or
@@ -40,6 +41,7 @@ class Source:
     types: tuple[tuple[str, str], ...] = ()
     nulls: tuple[str, ...] = ()
     until: str | None = None
+    expires: int | None = None
     every: int | None = None
     kafka: str | None = None
 

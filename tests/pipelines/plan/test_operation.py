@@ -88,6 +88,10 @@ WARNED = [
         "privacy.delta: 0.0001 is above 1e-05: one in 1 / delta people",
     ),
     ([("at_most: 4", "at_most: 7")], "privacy.constraint.at_most: 7 changes for 5 windows: noise is the same as for 6"),
+    (
+        [("  time: at\n", "  time: at\n  expires: 28d\n"), ("constraint: {at_most: 4}", "protects: {span: 14d}")],
+        "privacy.protects.span: 14d is not longer than changelog.expires: a single event changes states for 28d",
+    ),
     ([("measure: count", "measure: {sum: age, min: 60, max: 90}")], "query beds: each value is 60 or more from zero"),
 ]
 

@@ -51,7 +51,7 @@ class Layout:
     @property
     def rows_are_states(self) -> bool:
         """Whether every row is a state, so that no row is a deletion because its columns are null."""
-        return self.snapshots or self.source.until is not None
+        return self.snapshots or self.source.until is not None or self.source.expires is not None
 
     @property
     def roles(self) -> dict[str, str]:

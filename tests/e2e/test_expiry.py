@@ -1,0 +1,103 @@
+"""Logs of events whose states expire: levels are those of plain SQL over the log, in one run and in several."""
+
+import duckdb
+import pandas as pd
+import pytest
+
+from tests.e2e.specs import CommandLine, published
+from tests.e2e.stays import flights, infections, transplants
+from tests.e2e.test_intervals import levels, write
+
+SPEC = """\
+release: active
+changelog: {{format: {format}, path: "data/*.{format}", entry: id, time: begin, expires: {expires}{more}}}
+privacy: {{unit: {unit}, epsilon: 1.0e+11, delta: 1.0e-9, accounting: zcdp, mechanism: gaussian,
+  constraint: {{at_most: 400}}}}
+schedule: {{start: {start}T00:00:00Z, every: {every}, until: {until}T00:00:00Z}}
+queries:
+  - {{name: active, measure: count, by: {{cell: [{cells}]}}, publish: [level], strategy: disjoint}}
+output: {{public: public, private: private}}
+"""
+"""With hardly any noise: values are exact numbers when they are rounded."""
+
+ACTIVE = """
+    with latest as (
+        select w.until, id, arg_max(cell, begin) as cell, max(begin) as at
+        from windows w join events e on e.begin < w.until group by all
+    )
+    select epoch_us(w.until)::bigint as until, c.cell, count(l.id)::bigint
+    from windows w cross join (select unnest($cells::varchar[]) as cell) c
+    left join latest l on l.until = w.until and l.cell = c.cell and l.at + $expires::interval >= w.until
+    group by all order by all
+"""
+
+
+def expected(events: pd.DataFrame, ends: list[int], cells: str, expires: str) -> list[tuple[int, str, int]]:
+    windows = pd.DataFrame({"until": [pd.Timestamp(end, unit="us", tz="UTC") for end in ends]})
+    assert len(windows)
+    values = {"cells": [cell.strip(" '") for cell in cells.split(",")], "expires": expires}
+    return duckdb.connect().execute(ACTIVE, values).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("data", "format_", "unit", "expires", "days"),
+    [
+        (infections, "csv", "owner", "26w", 182),
+        (transplants, "jsonl", "entry", "60d", 60),
+        (flights, "parquet", "entry", "1d", 1),
+    ],
+    ids=["infections", "transplants", "flights"],
+)
+def test_levels_are_those_of_plain_sql(data, format_, unit, expires, days, tmp_path, capsys):
+    stays, asked = data()
+    events = stays.assign(id=stays["tail"]) if "tail" in stays else stays
+    events = events.drop_duplicates(["id", "begin"], keep="last")
+    (tmp_path / "spec.yaml").write_text(SPEC.format(**asked, format=format_, unit=unit, expires=expires, more=""))
+    ends = pd.date_range(asked["start"], asked["until"], periods=4, tz="UTC").ceil("D")[1:]
+    for number, (end, since) in enumerate(zip(ends, [pd.Timestamp("1900-01-01", tz="UTC"), *ends], strict=False)):
+        part = events[(events["begin"] >= since) & (events["begin"] < end)]
+        write(part, tmp_path / f"data/events-{number}.{format_}")
+        said = CommandLine(tmp_path, capsys)("run", "spec.yaml", f"--until={end:%Y-%m-%dT%H:%M:%SZ}")
+        assert said.code == 0, said.err
+
+    found = levels(tmp_path)
+
+    assert found == sorted(expected(events, sorted({end for end, _, _ in found}), asked["cells"], f"{days} days"))
+    assert max(value for _, _, value in found) >= 5
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            "before: before_",
+            "expires: only for a log of events, which has no states before; remove before:, or expires:",
+        ),
+        ("expires: 0d", "expected a duration above zero, such as 28d"),
+    ],
+)
+def test_expiry_of_other_changelogs_is_refused(keys, message, tmp_path, capsys):
+    spec = SPEC.format(
+        start="2026-01-01", every="1d", until="2026-01-08", cells="a", format="csv", unit="entry", expires="1d", more=""
+    )
+    given = "expires: 0d" if keys.startswith("expires") else f"expires: 1d, {keys}"
+    (tmp_path / "spec.yaml").write_text(spec.replace("expires: 1d", given))
+
+    said = CommandLine(tmp_path, capsys)("plan", "spec.yaml")
+
+    assert said.code == 2
+    assert message in said.err
+
+
+def test_a_log_of_keys_and_times_alone_has_states(tmp_path, capsys):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/log.csv").write_text("id,begin\n1,2026-01-01T08:00:00Z\n2,2026-01-02T08:00:00Z\n")
+    asked = {"start": "2026-01-01", "every": "1d", "until": "2026-01-06", "cells": "a", "expires": "2d"}
+    spec = SPEC.format(**asked, format="csv", unit="entry", more="")
+    (tmp_path / "spec.yaml").write_text(spec.replace("by: {cell: [a]}, ", ""))
+
+    said = CommandLine(tmp_path, capsys)("run", "spec.yaml")
+
+    assert said.code == 0, said.err
+    values = published(tmp_path, "estimates").sort_by("window_end")["value"].to_pylist()
+    assert [round(value) for value in values] == [1, 2, 1, 0, 0]
