@@ -90,7 +90,7 @@ WARNED = [
     ([("at_most: 4", "at_most: 7")], "privacy.constraint.at_most: 7 changes for 5 windows: noise is the same as for 6"),
     (
         [("  before: before_\n", "  expires: 28d\n"), ("constraint: {at_most: 4}", "protects: {span: 14d}")],
-        "privacy.protects.span: 14d is not longer than changelog.expires: a single event changes states for 28d",
+        "privacy.protects.span: 2w is not longer than changelog.expires: a single event changes states for 4w",
     ),
     ([("measure: count", "measure: {sum: age, min: 60, max: 90}")], "query beds: each value is 60 or more from zero"),
 ]
