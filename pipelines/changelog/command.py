@@ -53,8 +53,17 @@ def _source(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="Column with the time of the change. Required without --from, if the format does not define it.",
     )
-    add("--from", dest="from_", metavar="COLUMN", help="Column with the begin, if each row is a stay. Needs --to.")
-    add("--to", metavar="COLUMN", help="Column with the end, if each row is a stay; empty until the stay ends.")
+    add(
+        "--from",
+        dest="from_",
+        metavar="COLUMN",
+        help="Column with the start of the stay, if each row is one. Needs --to.",
+    )
+    add(
+        "--to",
+        metavar="COLUMN",
+        help="Column with the end of the stay, if each row is one; empty until then. Needs --from.",
+    )
     add(
         "--before",
         metavar="NAME",

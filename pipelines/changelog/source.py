@@ -54,7 +54,7 @@ class ChangelogKeys(TypedDict, total=False):
         entry: Column with the key of the entry.
         unit: Column that names the owner, if it belongs to the mutation; `privacy.unit` of a spec.
         time: Column with the time of the change.
-        from_, to: Columns with the begin and the end if each row is a stay; the keys `from` and `to` of a spec.
+        from_, to: Columns with the start and the end if each row is a stay; the keys `from` and `to` of a spec.
         before, after: Prefix or struct column of the state before and after the change.
         order: Columns that order changes of the same time.
         timezone: Time zone of times without a zone, such as Europe/Paris.

@@ -15,7 +15,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("spec", metavar="SPEC", help="Path of the spec to write. An existing file is not overwritten.")
     add("--path", metavar="FILES", help="A file of changes, or a glob in quotes.")
     add("--entry", metavar="COLUMN", help="Column with the key of the entry.")
-    add("--time", metavar="COLUMN", help="Column with the time of the change, or with the begin of a stay.")
+    add("--time", metavar="COLUMN", help="Column with the time of the change, or with the start of a stay.")
     add("--to", metavar="COLUMN", help="Column with the end of a stay, if each row is one. Default: a row is a change.")
     add(
         "--unit",

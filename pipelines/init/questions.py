@@ -127,7 +127,7 @@ QUESTIONS: Mapping[str, Question] = {
     "path": Question(asks="a file of changes, or a glob, such as data/*.csv", checked=_path),
     "entry": Question(asks="the column that holds the key of what comes, changes and goes", checked=_name, column=True),
     "time": Question(
-        asks="the column that holds the time of a change; or, if each row is a stay, its begin",
+        asks="the column that holds the time of a change; or, if each row is a stay, its start",
         checked=_name,
         column=True,
     ),

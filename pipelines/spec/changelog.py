@@ -162,7 +162,7 @@ class ChangelogSection(Section):
             return [
                 ((key,), "only for CSV, JSON lines and Parquet") for key, name in columns.items() if name is not None
             ]
-        missing = "missing; a table of stays has from: for the begin and to: for the end, which may be empty"
+        missing = "missing; a table of stays has from: for the start and to: for the end, which may be empty"
         problems: list[Problem] = [((key,), missing) for key, name in columns.items() if name is None]
         problems += [((key,), "a row with from: and to: is one state; remove it") for key in self._only_of_changes()]
         if self.from_ == self.to:

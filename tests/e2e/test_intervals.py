@@ -104,7 +104,7 @@ def test_nightly_copies_publish_the_levels_of_one_run(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ("to: end", "from: missing; a table of stays has from: for the begin and to: for the end, which may be empty"),
+        ("to: end", "from: missing; a table of stays has from: for the start and to: for the end, which may be empty"),
         ("from: begin, to: begin", "to: the same column as from; name the column of the end"),
         ("from: begin, to: id", "the same column as entry; name a column of times"),
         ("from: begin, to: end, time: at", "time: a row with from: and to: is one state; remove it"),

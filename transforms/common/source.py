@@ -12,7 +12,7 @@ class Source:
         paths: Globs, local or of any of Beam's file systems (`gs://`), or topics
             (`transforms.sources.files.topic_segments`); for snapshots with a placeholder for the date.
         entry: Column that holds an entry's key; a column of the states in formats with envelopes.
-        time: Column that holds the time of a change, or the begin of an interval; None if the format has its own.
+        time: Column that holds the time of a change, or the start of an interval; None if the format has its own.
         until: Column that holds the end of an interval, null if it has none yet; None if each row is one change.
         expires: For a log of events, microseconds from an entry's last event to the end of its state; else None.
         before: Prefix or struct column of the state before; None if files hold new values only.

@@ -2,13 +2,13 @@
 
 A filter is a power series c(x) = c_0 + c_1 x + ...; it turns a stream x_0, x_1, ... into y_t = sum_j c_j x_(t-j). All
 those here have c_0 = 1 and are completely monotone (a mixture of t^j with 0 <= t <= 1 and positive weights), so that
-c_j is positive, non-increasing and convex in j, which is what the theorems on sensitivity ask for
+c_j is positive, non-increasing and convex in j, as the theorems on sensitivity require
 (docs/proofs/strategies.md).
 
     square_root    (1 - x)^(-1/2)                     Fichtenberger, Henzinger, Upadhyay, ICML 2023
     leaky          (1 - lam x)^(1/2) / (1 - x)        the exact level plus noise that forgets at the rate leak = 1 - lam
     window         (1 - lam x)^(-1/2)                 square-summable: for releases without end
-    exponentials   sum_i u_i / (1 - t_i x)            as many numbers of state as terms; Dvijotham et al., 2024, call
+    exponentials   sum_i u_i / (1 - t_i x)            one state for each term; Dvijotham et al., 2024, call
                                                       the shape a buffered linear Toeplitz matrix
 
 Proofs of complete monotonicity. c_j = binom(2j, j) / 4^j of the square root is the j-th moment of the arcsine

@@ -1,7 +1,7 @@
 """Parameters of Toeplitz factorisations with the least squared sensitivity times variance, chosen without data.
 
     square_root   has none
-    leaky         the leak, by a search over its logarithm; with at most k changes in n windows it comes out near k / n
+    leaky         the leak, by a search over its logarithm; with at most k changes in n windows it is near k / n
     window        the leak, the same way; for sliding numbers of width w near 1.2 / w
     arma          the leak, and one number for the range in which the poles lie
 

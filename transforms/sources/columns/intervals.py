@@ -1,7 +1,7 @@
-"""Rows that are intervals: a table with one row for each stay, from its begin to its end.
+"""Rows that are intervals: a table with one row for each stay, from its start to its end.
 
 A row with an end is two changes: the state begins, and the entry's state ends. A row without an end is one. If several
-rows of one entry follow each other, each is a version of the entry; the end of a version comes before the begin of the
+rows of one entry follow each other, each is a version of the entry; the end of a version comes before the start of the
 next one at the same time. An interval is half-open, so one that ends when it begins has no changes.
 """
 
@@ -17,7 +17,7 @@ ORDER = "order.0"
 
 ENDS, BEGINS = 0, 1
 EMPTY = "intervals that end when they begin"
-REVERSED = "the end is before the begin"
+REVERSED = "the end is before the start"
 
 
 def reversed_rows(time: pa.Array, until: pa.Array) -> np.ndarray:
