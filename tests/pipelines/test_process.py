@@ -1,5 +1,6 @@
 """What a process changes in Beam still means what it did when it was measured."""
 
+import ctypes
 import subprocess
 import sys
 from importlib.metadata import version
@@ -21,11 +22,21 @@ from pipelines.commands import parser_of, prepare
 given = parser_of("run").parse_args(["run", "spec.yaml"])
 process.load(lambda: prepare(given, []), [])
 needless = ("google.cloud.storage", "google.cloud.dataflow", "scipy", "requests", "pipelines.plan", "pandas")
+needless += ("beartype", "cryptography", "httplib2")
 assert not {*needless} & {*sys.modules}, {*needless} & {*sys.modules}
 
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.runners.runner import create_runner
+from apache_beam.transforms import util
+from apache_beam.typehints import typehints
 from google.cloud import dataflow
+
+print(*(typehints.is_consistent_with(*kinds, use_beartype=True) for kinds in ((int, 0.5), (bool, int), (int, bool))))
+import beartype.door, beartype.roar, cryptography.fernet
+
+assert typehints.is_subhint is beartype.door.is_subhint
+assert typehints.BeartypeDoorException is beartype.roar.BeartypeDoorException
+assert util.Fernet is cryptography.fernet.Fernet
 
 for _ in range(2):
     print(FileSystems.get_filesystem("gs://bucket/file").__class__.__name__)
@@ -52,7 +63,36 @@ def test_a_command_imports_a_module_only_when_it_needs_it() -> None:
     said = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True)
 
     assert said.returncode == 0, said.stderr
-    assert said.stdout.split() == ["GCSFileSystem"] * 2 + ["DataflowRunner", "LocalFileSystem"]
+    beartype = ["False", "True", "False"]
+    assert said.stdout.split() == beartype + ["GCSFileSystem"] * 2 + ["DataflowRunner", "LocalFileSystem"]
+
+
+FAULTS = """
+import resource
+
+import numpy as np
+
+from pipelines import process
+
+def faults():
+    begin = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    arrays = [np.zeros(3 * 2**17) for _ in range(12)]
+    for array in arrays:
+        array += 1
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - begin
+
+process.keep_memory()
+print(faults(), faults())
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
+def test_freed_arrays_are_used_again() -> None:
+    said = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
+
+    first, second = map(int, said.stdout.split())
+    assert first > 9_000  # pages of 36 MiB
+    assert second < 900
 
 
 class _Step(beam.DoFn):
