@@ -150,10 +150,12 @@ def build_chains(
     known = 0 if carried is None else carried.num_rows
     codes = encode(table, carried)
     owned = unit_column(table) != "entry"
-    all_times = np.concatenate([np.full(known, BEFORE_ALL), to_numpy(table["time"])])
+    all_times = to_numpy(table["time"])
+    if known:
+        all_times = np.concatenate([np.full(known, BEFORE_ALL), all_times])
 
     order = _sort(codes.chain, all_times)
-    chain, time = codes.chain[order], all_times[order]
+    chain, time = codes.chain.take(order), all_times.take(order)
     columns = ShardRows(table=table, carried=carried)
     same = (chain[1:] == chain[:-1]) & (time[1:] == time[:-1])
     if same.any():
@@ -173,7 +175,7 @@ def build_chains(
 
     chains = Chains(
         chain=chain,
-        unit=codes.unit_of[chain],
+        unit=codes.unit_of[chain] if owned else chain,
         units=codes.units,
         entries=codes.entries,
         unit_of=codes.unit_of,
@@ -234,7 +236,8 @@ def _sort(chain: Ints, time: Ints) -> Ints:
     real = time != BEFORE_ALL
     if not real.any():
         return sort(chain.view(np.uint64))
-    known = time if real.all() else time[real]
+    whole = bool(real.all())
+    known = time if whole else time[real]
     low, high = int(known.min()), int(known.max())
     since, unit = (time - low).view(np.uint64), 1
     if high - low < 2**63:
@@ -243,8 +246,10 @@ def _sort(chain: Ints, time: Ints) -> Ints:
     if bits + int(chain.max()).bit_length() > 64:
         return np.lexsort([time, chain])
     since += np.uint64(1)
-    since *= real
-    return sort((chain.view(np.uint64) << np.uint64(bits)) | since)
+    if not whole:
+        since *= real
+    since |= chain.view(np.uint64) << np.uint64(bits)
+    return sort(since)
 
 
 def _in_common_units(times: Ints, real: Ints) -> tuple[Ints, int]:

@@ -22,8 +22,10 @@ def count_up(groups: Ints) -> Ints:
     >>> count_up(np.array([3, 3, 7])).tolist()
     [0, 1, 0]
     """
+    begins = np.flatnonzero(starts(groups))
     place = np.arange(len(groups))
-    return place - np.maximum.accumulate(place * starts(groups))
+    place -= np.repeat(begins, np.diff(begins, append=len(groups)))
+    return place
 
 
 def sums_within(groups: Ints, values: Ints) -> Ints:

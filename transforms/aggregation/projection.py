@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.aggregation.expression import evaluate
+from transforms.aggregation.grid_steps import grid_steps
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import OTHER, Query, Scalar
 from transforms.common.batches import DEAD, FILE, POSITION, Batch, dead_letters
@@ -153,7 +154,7 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
         cell = cell_codes(states, query.by)
         inside = exists if query.where is None else exists & satisfied[query.where]
         if query.column is not None:
-            value, usable = _values(states[query.column], query)
+            value, usable = grid_steps(states[query.column], query)
             inside = inside & usable & (cell >= 0)
             low, high = query.measure.project(np.array([query.measure.low, query.measure.high])).tolist()
             projected[f"{side}.{number}.value"] = value.astype(_narrowest(low, high)) * inside
@@ -219,22 +220,6 @@ def _codes(
 
 def _as_text(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarray]:
-    """Return grid steps of each value, and whether it counts: null and NaN as `invalid` states, infinity as a bound."""
-    # Whole numbers beyond 2^53 are rounded, but they are far beyond the bounds.
-    values = one_chunk(column).cast(pa.float64(), safe=False)
-    numbers = unmasked(values)
-    missing = np.isnan(numbers)
-    if values.null_count:
-        missing |= ~valid(values)
-    if not missing.any():
-        return query.measure.project(numbers), ~missing
-    if query.invalid == "drop":  # any number works; this takes a fifth of the time of np.where
-        return query.measure.project(np.fmax(numbers, query.measure.low)), ~missing
-    stand_in = {"min": query.measure.low, "max": query.measure.high}[query.invalid]
-    return query.measure.project(np.where(missing, stand_in, numbers)), np.ones(len(numbers), dtype=bool)
 
 
 def _split_by_owner(

@@ -26,23 +26,45 @@ def unit_hash(keys: pa.Array) -> Words:
         for block in _blocks(len(words)):
             _mix(words[block])
         return words
-    return _hash_text(keys.cast(pa.large_binary()))
-
-
-def _hash_text(keys: pa.Array) -> Words:
-    """Hash texts eight bytes at a time, many rows at once: the loop runs over words, not rows."""
-    _, offsets_buffer, data = keys.buffers()
-    offsets = np.frombuffer(offsets_buffer, dtype=np.int64)[keys.offset : keys.offset + len(keys) + 1]
-    text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, np.uint8)
-    padded = np.concatenate([text[offsets[0] : offsets[-1]], np.zeros(8, np.uint8)])
-    offsets = offsets - offsets[0]
-    length = np.diff(offsets)
-    result = length.astype(np.uint64)
-    if len(length) and int(length.min()) == int(length.max()):
-        _fold_one_length(padded, int(length[0]), result)
+    text, offsets = _text_of(keys)
+    result = np.diff(offsets).astype(np.uint64)
+    length = _one_length(offsets)
+    if length is None:
+        padded = np.concatenate([text, np.zeros(8, np.uint8)])
+        _fold_any_length(padded, offsets[:-1].astype(np.int64), result.view(np.int64).copy(), result)
     else:
-        _fold_any_length(padded, offsets[:-1], length, result)
+        _fold_one_length(text, length, result)
     return result
+
+
+def words_of_one_length(keys: pa.Array) -> list[Words] | None:
+    """Return texts as words of eight bytes, uint64 [n] each: two texts are equal if and only if all their words are.
+
+    Words that all texts share, such as a prefix, are omitted. None if the texts have several lengths.
+    """
+    text, offsets = _text_of(keys)
+    length = _one_length(offsets)
+    if length is None:
+        return None
+    found = (_words(text, range(len(keys)), length, place) for place in range(0, length, 8))
+    return [words.copy() for words in found if (words != words[0]).any()]
+
+
+def _text_of(keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bytes of all texts, and where each begins, and the last one ends, [n + 1]."""
+    if not (pa.types.is_string(keys.type) or pa.types.is_binary(keys.type)):
+        keys = keys.cast(pa.large_binary())
+    _, ends, data = keys.buffers()
+    offsets = np.frombuffer(ends, dtype=np.int64 if pa.types.is_large_binary(keys.type) else np.int32)
+    offsets = offsets[keys.offset : keys.offset + len(keys) + 1]
+    text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return text[offsets[0] : offsets[-1]], offsets - offsets[0]
+
+
+def _one_length(offsets: np.ndarray) -> int | None:
+    """Return the length of all texts; None if there are no texts, or texts of several lengths."""
+    length = int(offsets[1]) if len(offsets) > 1 else None
+    return length if length is not None and (np.diff(offsets) == length).all() else None
 
 
 def _fold_one_length(text: np.ndarray, length: int, result: Words) -> None:
@@ -50,11 +72,28 @@ def _fold_one_length(text: np.ndarray, length: int, result: Words) -> None:
     for block in _blocks(len(result)):
         part = result[block]
         for place in range(0, max(length, 1), 8):
-            begin = block.start * length + place
-            words = np.ndarray(len(part), dtype="<u8", buffer=text.data, offset=begin, strides=(length,))
-            part ^= words & _mask(min(length - place, 8))
+            part ^= _words(text, range(block.start, block.start + len(part)), length, place)
             _mix(part)
         _mix(part)
+
+
+def _words(text: np.ndarray, rows: range, length: int, place: int) -> Words:
+    """Return the words at a place of some texts, all of one length; the bytes after a text are zero.
+
+    Args:
+        text: Bytes of all texts.
+        rows: Numbers of the texts.
+        length: Length of each text.
+        place: Place of the first byte of the words in the texts.
+    """
+    if length < 8:
+        padded = np.zeros((len(rows), 8), np.uint8)
+        padded[:, :length] = text[rows.start * length : rows.stop * length].reshape(len(rows), length)
+        return padded.view("<u8")[:, 0]
+    back = max(0, place + 8 - length)  # the last word begins early, so that no text is read beyond its end
+    begin = rows.start * length + place - back
+    words = np.ndarray(len(rows), dtype="<u8", buffer=text.data, offset=begin, strides=(length,))
+    return words >> np.uint64(8 * back) if back else words
 
 
 def _fold_any_length(text: np.ndarray, begins: np.ndarray, length: np.ndarray, result: Words) -> None:
@@ -68,16 +107,8 @@ def _fold_any_length(text: np.ndarray, begins: np.ndarray, length: np.ndarray, r
     _mix(result)
 
 
-def _mask(left: int) -> np.uint64:
-    """Return a mask of the first `left` bytes of a word.
-
-    >>> hex(_mask(2)), hex(_mask(0))
-    ('0xffff', '0x0')
-    """
-    return np.uint64((1 << 8 * left) - 1)
-
-
-_MASKS = np.array([_mask(left) for left in range(9)])
+_MASKS = np.array([(1 << 8 * left) - 1 for left in range(9)], dtype=np.uint64)
+"""Masks of the first bytes of a word."""
 
 
 def _blocks(rows: int) -> Iterator[slice]:

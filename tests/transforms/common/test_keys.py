@@ -4,12 +4,13 @@ import random
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transforms.aggregation.test_sharding import TEXTS, UNITS, splitmix
-from transforms.common.hashing import unit_hash
-from transforms.common.keys import number, sort, take
+from transforms.common.hashing import unit_hash, words_of_one_length
+from transforms.common.keys import _MULTIPLIER, _mixed, number, sort, take
 
 
 @given(units=UNITS, cut=st.integers(0, 10))
@@ -31,6 +32,36 @@ def test_texts_with_one_hash_are_two_keys() -> None:
 
     assert keys.take(codes).equals(column)
     assert len(keys) == 3
+
+
+def test_texts_of_one_length_whose_words_mix_to_one_hash_are_two_keys() -> None:
+    chance, ascii_, back = random.Random(), 0x7F7F7F7F7F7F7F7F, pow(int(_MULTIPLIER), -1, 2**64)
+    one = [chance.getrandbits(64) & ascii_ for _ in range(2)]
+    while True:
+        first = chance.getrandbits(64) & ascii_
+        mixed = int(_mixed([np.array([word], np.uint64) for word in one], 1)[0])
+        second = (mixed * back - first * int(_MULTIPLIER)) % 2**64
+        if first != one[0] and second == second & ascii_:
+            break
+    texts = [b"".join(word.to_bytes(8, "little") for word in words).decode() for words in (one, (first, second))]
+    column = pa.array([texts[0], texts[1], texts[0], "of sixteen bytes", texts[1]])
+    assert len(set(_mixed(words_of_one_length(column) or [], 5).tolist())) == 2
+
+    codes, keys = number(column)
+
+    assert keys.take(codes).equals(column)
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 16, 17, 24, 25])
+def test_every_byte_of_texts_of_one_length_tells_keys_apart(length: int) -> None:
+    texts = ["-" * length] + ["-" * place + "+" + "-" * (length - place - 1) for place in range(length)]
+    column = pa.array(["x", *texts, *texts[::-1], "y"])[1:-1]  # beyond its ends are other texts
+
+    codes, keys = number(column)
+
+    assert keys.take(codes).equals(column)
+    assert len(keys) == length + 1
 
 
 def colliding() -> tuple[str, str]:
