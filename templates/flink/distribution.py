@@ -52,15 +52,19 @@ def missing() -> str | None:
     return next((name for name in ("java", "mvn") if shutil.which(name) is None), None)
 
 
+def cache() -> Path:
+    """Return the folder for everything that clusters of this machine share."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
+
+
 def _cached(name: str, asked: bytes, fill: Callable[[Path], None]) -> Path:
     """Return a folder of the cache, filled if it is new; its name holds a digest of `asked`, the versions."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
-    folder = cache / f"{name}-{hashlib.sha256(asked).hexdigest()[:16]}"
+    folder = cache() / f"{name}-{hashlib.sha256(asked).hexdigest()[:16]}"
     if folder.exists():
         return folder
-    cache.mkdir(parents=True, exist_ok=True)
+    cache().mkdir(parents=True, exist_ok=True)
     print(f"flink: fetching {name} into {folder} (once) ...", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=cache) as draft:
+    with tempfile.TemporaryDirectory(dir=cache()) as draft:
         fill(Path(draft) / name)
         try:
             (Path(draft) / name).rename(folder)

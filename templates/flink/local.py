@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from templates.flink.classes import SECONDS, Archives
 from templates.flink.distribution import FlinkError, flink_home, job_server_jars
 
 PATIENCE = 60.0
@@ -35,6 +36,9 @@ TASK_MEMORY = {
     "taskmanager.memory.task.off-heap.size": "768m",
     "taskmanager.memory.managed.fraction": "0.25",
 }
+
+OPTIONS = {"jobmanager": "FLINK_ENV_JAVA_OPTS_JM", "taskmanager": "FLINK_ENV_JAVA_OPTS_TM"}
+"""Variables with which Flink's scripts add options of Java to one kind of process."""
 
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options for short-lived processes, which would otherwise spend most of their time on compilation."""
@@ -58,6 +62,7 @@ class Cluster:
         rpc: port of the job manager.
         jobs: port of Beam's job server.
         workers: port of the pool of Python workers.
+        archives: of classes of Java's processes.
         processes: by name: `jobmanager`, `taskmanager`, `jobs` and `workers`.
     """
 
@@ -66,6 +71,7 @@ class Cluster:
     rpc: int
     jobs: int
     workers: int
+    archives: Archives
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
 
     @property
@@ -138,6 +144,7 @@ class Cluster:
                 "FLINK_LOG_DIR": str(self.folder),
                 "FLINK_PID_DIR": str(self.folder),
                 "HADOOP_CLASSPATH": _class_path(job_server_jars()),  # Flink adds these jars to its own
+                OPTIONS[name]: " ".join(self.archives.options(name, f"{home}:{job_server_jars()}")),
                 "JAVA_TOOL_OPTIONS": QUICK_START,  # also for the virtual machines with which scripts compute memory
             },
         )
@@ -171,9 +178,10 @@ class Cluster:
         for process in self.processes.values():
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
-        for process in self.processes.values():
+        for name, process in self.processes.items():
             with suppress(subprocess.TimeoutExpired):
-                process.wait(10)
+                process.wait(SECONDS if name in self.archives.missing else 10)
+                self.archives.keep(name)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -193,19 +201,21 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)
     rest, rpc, jobs, workers = free_ports(4)
-    started = Cluster(folder, rest, rpc, jobs, workers)
+    started = Cluster(folder, rest, rpc, jobs, workers, Archives(folder))
     try:
         started.start_flink("jobmanager", "jobmanager.sh", **{"jobmanager.memory.process.size": MEMORY["jobmanager"]})
         started.start_task_manager()
+        class_path = _class_path(_unsent(folder))
         started.start(
             "jobs",
             "java",
             f"-Xmx{MEMORY['job server']}",
             *QUICK_START.split(),
+            *started.archives.options("jobs", class_path),
             "--add-opens=java.base/java.util=ALL-UNNAMED",
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
             "-cp",
-            _class_path(_unsent(folder)),
+            class_path,
             "org.apache.beam.runners.flink.FlinkJobServerDriver",
             f"--flink-master=127.0.0.1:{started.rest}",
             "--job-host=127.0.0.1",
