@@ -216,6 +216,7 @@ def _converted(path: str, folder: str, layout: Layout) -> Source:
         after="after",
         order=tuple(name for name in names if re.fullmatch(r"order_\d+", name)),
         owner=layout.source.owner,
+        expires=layout.source.expires,
     )
 
 

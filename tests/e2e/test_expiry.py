@@ -1,5 +1,7 @@
 """Logs of events whose states expire: levels are those of plain SQL over the log, in one run and in several."""
 
+import json
+
 import duckdb
 import pandas as pd
 import pytest
@@ -101,3 +103,14 @@ def test_a_log_of_keys_and_times_alone_has_states(tmp_path, capsys):
     assert said.code == 0, said.err
     values = published(tmp_path, "estimates").sort_by("window_end")["value"].to_pylist()
     assert [round(value) for value in values] == [1, 2, 1, 0, 0]
+
+
+def test_the_copy_of_a_log_expires_as_well(tmp_path, capsys):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/log.csv").write_text("id,cell,begin\n1,a,2026-01-01T08:00:00Z\n")
+    asked = {"start": "2026-01-01", "every": "1d", "until": "2026-01-06", "cells": "a", "expires": "2d"}
+    (tmp_path / "spec.yaml").write_text(SPEC.format(**asked, format="csv", unit="entry", more=""))
+
+    said = CommandLine(tmp_path, capsys)("changelog", "spec.yaml", "-o", "copy", "--json")
+
+    assert json.loads(said.out)["changelog"]["expires"] == "2d"
