@@ -4,7 +4,7 @@ The matrix of a strategy comes from its own steps, with one leaf at a time and w
 """
 
 import itertools
-from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -22,18 +22,19 @@ from privacy.strategies.tree.tree import Tree
 from privacy.strategies.window_budgets import best_shares
 from privacy.touched import Touched, at_most
 
-WINDOWS = 4
+WINDOWS = 5
+WEIGHTS = (1.0, 3.0, 2.0, 5.0, 4.0)
 STEPS = 1 << 30
 COUNT = Measure(kind="count").components
 LEVEL = Series(kind="level")
-SHARES = best_shares((1.0, 3.0, 2.0, 5.0), WINDOWS, repeated=False, power=1)
+SHARES = best_shares(WEIGHTS, WINDOWS, repeated=False, power=1)
 
 STRATEGIES: list[tuple[Strategy, Series]] = [
     *((Tree(branching=2, height=h, refine="none", windows=WINDOWS, initial_level=True), LEVEL) for h in (1, 3)),
     (Sliding(width=2, every=1, windows=WINDOWS), Series(kind="sliding", width=2)),
     (Sliding(width=3, every=2, windows=WINDOWS), Series(kind="sliding", width=3, every=2)),
     (Direct(windows=WINDOWS), LEVEL),
-    (WeightedLevels(windows=WINDOWS, worth=(1.0, 3.0, 2.0, 5.0), shares=SHARES), LEVEL),
+    (WeightedLevels(windows=WINDOWS, worth=WEIGHTS, shares=SHARES), LEVEL),
     (Factorised(kernel=Coefficients(), windows=WINDOWS, initial_level=True), LEVEL),
 ]
 every_strategy = pytest.mark.parametrize(
@@ -60,15 +61,24 @@ def nodes_moved(strategy: Strategy, series: Series, trajectories: Floats) -> Flo
     return moved
 
 
-def paths(states: Floats, leaves: Touched) -> Iterator[tuple[Floats, int]]:
-    """Yield the states at all boundaries of each entry that can move these leaves, and its number of changes."""
-    with_none = np.vstack([np.zeros_like(states[0]), states])
-    for path in itertools.product(range(len(with_none)), repeat=1 + WINDOWS):
+@cache
+def paths(states: int, leaves: Touched) -> list[tuple[tuple[int, ...], int]]:
+    """Return the states at all boundaries (0: none) of each entry that can move these leaves, and its changes."""
+    found = []
+    for path in itertools.product(range(1 + states), repeat=1 + WINDOWS):
         moved = [place for place, (before, after) in enumerate(itertools.pairwise(path)) if before != after]
         made = int(path[0] > 0) + len(moved)
-        allowed = max(moved, default=0) - min(moved, default=0) < leaves.appearing
-        if allowed if leaves.in_a_row else made <= leaves.appearing:
-            yield with_none[list(path)], made
+        near = max(moved, default=0) - min(moved, default=0) < leaves.appearing
+        if near if leaves.in_a_row else made <= leaves.appearing:
+            found.append((path, made))
+    return found
+
+
+def columns_of(states: Floats, leaves: Touched) -> Floats:
+    """Return these paths in columns, [paths, boundaries, columns]."""
+    with_none = np.vstack([np.zeros_like(states[0]), states])
+    found: Floats = with_none[np.array([path for path, _ in paths(len(states), leaves)])]
+    return found
 
 
 def hold(strategy: Strategy, moved: Moved, vectors: Floats) -> None:
@@ -87,12 +97,14 @@ def bound(strategy: Strategy, norms: list[tuple[States, float]], vectors: Floats
 
 @every_strategy
 @pytest.mark.parametrize("each", CELLS)
-@pytest.mark.parametrize("leaves", [at_most(1), at_most(2), at_most(4), Touched(2, 2, in_a_row=True)], ids=str)
+@pytest.mark.parametrize(
+    "leaves", [at_most(1), at_most(2), at_most(4), Touched(1, 1, in_a_row=True), Touched(2, 2, in_a_row=True)], ids=str
+)
 def test_one_entry_moves_no_more_than_is_charged(
     strategy: Strategy, series: Series, each: int, leaves: Touched
 ) -> None:
     states = CELLS[each]
-    vectors = nodes_moved(strategy, series, np.array([path for path, _ in paths(states, leaves)]))
+    vectors = nodes_moved(strategy, series, columns_of(states, leaves))
     arguments = {"cells": states.shape[1], "each": each, "shared": False}
     moved = strategy.moved(leaves, largest=[STEPS], **arguments)
     twice = strategy.moved(leaves, largest=[STEPS] * 2, **arguments)
@@ -106,13 +118,12 @@ def test_one_entry_moves_no_more_than_is_charged(
 
 @every_strategy
 def test_entries_of_an_owner_move_no_more_coordinates_than_are_charged(strategy: Strategy, series: Series) -> None:
-    """Two entries share three changes, in cells of their own."""
-    found = [path for path in paths(np.eye(2), at_most(2)) if path[1]]
-    both = [one + other for (one, a), (other, b) in itertools.combinations_with_replacement(found, 2) if a + b <= 3]
-    three = [path for path, _ in paths(np.eye(2), at_most(3))]
+    """Up to two entries share three changes, in two cells."""
+    one, two, three = (columns_of(np.eye(2), at_most(changes)) for changes in (1, 2, 3))
+    both = (one[:, None] + two[None]).reshape(-1, *two.shape[1:])
     moved = strategy.moved(at_most(3), cells=2, each=1, largest=[STEPS], shared=True)
 
-    hold(strategy, moved, nodes_moved(strategy, series, np.array(both + three)))
+    hold(strategy, moved, nodes_moved(strategy, series, np.concatenate([both, three])))
 
 
 @pytest.mark.parametrize(
