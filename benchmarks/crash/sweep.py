@@ -47,6 +47,28 @@ WRITES = (
 )
 """Calls that a full disk lets fail."""
 
+BY_NAME = (
+    "open",
+    "fopen",
+    "mkdir",
+    "rmdir",
+    "unlink",
+    "rename",
+    "link",
+    "chmod",
+    "fchmod",
+    "access",
+    "faccess",
+    "stat",
+    "lstat",
+    "fstatat",
+    "readlink",
+)
+"""Beginnings of calls that missing rights let fail."""
+
+FAIL = {"ENOSPC": WRITES, "EACCES": BY_NAME, "HALF": ("write", "pwrite")}
+"""Beginnings of the calls that an error concerns; `EIO` concerns all."""
+
 NOTHING, AWAITS, PUBLISHED = "nothing new was published", "is committed, and the next run publishes it", "is published"
 
 
@@ -162,8 +184,10 @@ def check_message(ended: Ended, before: int, public: int, committed: int) -> Non
     )
 
 
-def suffer(base: Place, work: Place, night: int, error: int, number: int, nights: int) -> Ended:
-    """Run with one fault and then for some nights without; return the run with the fault.
+def suffer(base: Place, work: Place, night: int, error: int, number: int, nights: int) -> tuple[Ended, str]:
+    """Run with one fault and then for some nights without; return the run with the fault, and the call that failed.
+
+    Threads make calls in another order in each run, so the call can differ from that of the run without faults.
 
     Args:
         base: the release before the night.
@@ -180,6 +204,7 @@ def suffer(base: Place, work: Place, night: int, error: int, number: int, nights
     shutil.copytree(base.folder, work.folder, symlinks=True)
     before = epochs(work.read("public"))
     ended = nightly(work, night, error, number)
+    failed = dict(enumerate(calls_of(base.folder.parent / "calls.log"), start=1)).get(number, "none")
     public, private = work.read("public"), work.read("private")
     watch = Watch()
     watch.look({name: content for name, content in public.items() if "/." not in name}, private)
@@ -197,7 +222,7 @@ def suffer(base: Place, work: Place, night: int, error: int, number: int, nights
         demand(seen.items() <= now.items(), "a number that was seen has changed")
         watch.look_at_end(public, work.read("private"), windows=CLOSED[later])
         seen = now
-    return ended
+    return ended, failed
 
 
 def sweep(folder: Path, night: int, error: str, epsilon: float, every: bool) -> Counter[str]:
@@ -228,12 +253,12 @@ def sweep(folder: Path, night: int, error: str, epsilon: float, every: bool) -> 
     calls = calls_of(folder / "calls.log")
     for number in range(1, len(calls) + 1) if every else kinds(calls):
         call = calls[number - 1]
-        if error in ("ENOSPC", "HALF") and not call.startswith(WRITES):
+        if not call.startswith(FAIL.get(error, "")):
             continue
         row: dict[str, Any] = {"night": night, "error": error, "number": number, "call": call}
         try:
-            ended = suffer(base, work, night, ERRORS[error], number, nights)
-            row |= {"code": ended.code, "err": ended.err}
+            ended, failed = suffer(base, work, night, ERRORS[error], number, nights)
+            row |= {"failed": failed, "code": ended.code, "err": ended.err}
             told = estimates(work)
             demand(told.keys() == truth.keys(), "the published numbers differ from those without failures")
             worst = max(abs(told[key] - truth[key]) for key in truth) if epsilon == CLEAR else 0

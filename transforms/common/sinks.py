@@ -6,6 +6,7 @@
 A file's name depends on the part alone, so a step that runs twice writes one file twice.
 """
 
+import errno
 import os
 import secrets
 import stat
@@ -148,9 +149,15 @@ def naming(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is None or error.filename is not None:
+        number = number_of(error)
+        if number is None or error.filename is not None:
             raise
-        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+        raise OSError(number, os.strerror(number), str(path)) from error
+
+
+def number_of(error: OSError) -> int | None:
+    """Return the system's number of an error; Arrow leaves it out if a file cannot be closed."""
+    return errno.EIO if error.errno is None and str(error) == "error closing file" else error.errno
 
 
 def is_there(path: str) -> bool:

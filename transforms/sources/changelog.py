@@ -25,7 +25,7 @@ from transforms.common.several import Collections
 from transforms.common.source import Source
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import Place, Skipped
-from transforms.sources.files.opening import UNREADABLE
+from transforms.sources.files.opening import UNREADABLE, why
 from transforms.sources.formats.format import Parts, Split
 from transforms.sources.formats.table import FORMATS
 from transforms.sources.snapshots import CompareSnapshots
@@ -83,7 +83,7 @@ def splits(place: Place, format_: str) -> list[Split]:
 
 def unreadable(error: Exception) -> str:
     """Return why a file that cannot be cut into splits is dead."""
-    return f"the file cannot be read ({type(error).__name__}); it may be truncated or gone"
+    return why(error, "the file cannot be read ({}); it may be truncated or gone")
 
 
 class _CutDoFn(beam.DoFn):

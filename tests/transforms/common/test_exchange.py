@@ -1,11 +1,14 @@
 """Rows that pass through files: complete, closed to other users, and removed when the pipeline has ended."""
 
+import errno
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from tests.closed import close_below
 from transforms.aggregation.sharding import received, shard_table
 from transforms.common.exchange import MAPPED, folder_in, get, put
 
@@ -51,3 +54,15 @@ def test_no_file_remains_whether_or_not_the_pipeline_fails(tmp_path: Path) -> No
         killed()
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_closed_is_named_with_a_number_of_the_system(tmp_path: Path) -> None:
+    def parts() -> Iterator[tuple[int, pa.Table]]:
+        yield 0, ROWS
+        close_below(tmp_path)
+
+    with pytest.raises(OSError, match="Input/output error") as failed:
+        list(put(parts(), str(tmp_path)))
+
+    (file,) = tmp_path.iterdir()
+    assert (failed.value.errno, failed.value.filename) == (errno.EIO, str(file))

@@ -8,6 +8,7 @@ import pyarrow as pa
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
+from transforms.common.sinks import number_of
 from transforms.sources.files.kafka import Lines
 from transforms.sources.files.topic_segments import TopicSegment
 
@@ -77,8 +78,8 @@ def why(error: Exception, usual: str) -> str:
     """Return the description of an error of `UNREADABLE`: its own text, or `usual` with the error's class inserted."""
     if isinstance(error, MisnamedError | OversizeError):
         return str(error)
-    if isinstance(error, OSError) and error.errno:
-        return f"cannot be read ({os.strerror(error.errno)}); check the disk, the path and your rights"
+    if isinstance(error, OSError) and (number := number_of(error)):
+        return f"cannot be read ({os.strerror(number)}); check the disk, the path and your rights"
     return usual.format(type(error).__name__)
 
 

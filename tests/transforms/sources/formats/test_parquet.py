@@ -5,6 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.closed import close_below
 from tests.transforms.writing import NOON_US, UTC, dead, look, parts, read, write_parquet
 from transforms.common.batches import Batch
 
@@ -318,3 +319,15 @@ def test_a_damaged_page_is_one_dead_letter_of_the_file(tmp_path):
 
     assert row is None
     assert reason.startswith("the file cannot be read")
+
+
+def test_a_file_that_cannot_be_closed_is_a_fault_of_the_disk(tmp_path):
+    write_parquet(tmp_path / "a.parquet", columns(1))
+    found = parts(look(tmp_path / "a.parquet", numbers="x"))
+    next(found)
+    close_below(tmp_path)
+
+    (letters,) = [part for part in found if isinstance(part, pa.Table) and part.num_rows]
+    assert letters["reason"].to_pylist() == [
+        "cannot be read (Input/output error); check the disk, the path and your rights"
+    ]
