@@ -15,6 +15,9 @@ from typing import Any
 Json = dict[str, Any]
 """A JSON object."""
 
+_FRACTION = r"-?\d{1,4300}(/[1-9]\d{0,4299})?"
+"""With as many digits as Python converts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -83,7 +86,7 @@ def optional(form: Form) -> Form:
 
 def words_of(words: list[Any]) -> Form:
     def read(document: object) -> Any:
-        if type(document) is not str or document not in words:
+        if document not in words:
             raise WrongError(f"expected one of {', '.join(words)}")
         return document
 
@@ -111,9 +114,11 @@ def _decimal(value: object) -> float:
 
 
 def _fraction(value: object) -> Fraction:
-    if not isinstance(value, str) or not re.fullmatch(r"-?\d+(/[1-9]\d*)?", value) or str(Fraction(value)) != value:
-        raise WrongError("expected a fraction as text, such as 3/4")
-    return Fraction(value)
+    if isinstance(value, str) and re.fullmatch(_FRACTION, value):
+        number = Fraction(value)
+        if str(number) == value:
+            return number
+    raise WrongError("expected a fraction as text, such as 3/4")
 
 
 def _bytes(value: object) -> bytes:

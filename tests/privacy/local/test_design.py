@@ -93,3 +93,21 @@ def test_symbols_of_declared_changes_are_refused_on_longer_nodes() -> None:
 
     with pytest.raises(ValueError, match=r"^layers\[1\]: its randomiser does not cover"):
         design_from_json(wrong)
+
+
+@pytest.mark.parametrize(
+    ("spans", "shares", "told"),
+    [
+        ((2, 4), (1 << 15, 1 << 15), "layers: spans must begin with 1"),
+        ((1, 2, 3), (1 << 15, 1 << 14, 1 << 14), "layers: spans must begin with 1"),
+        ((1, 2), (0, 1 << 16), "layers: shares must be positive"),
+        ((1, 2), (1 << 17, -(1 << 16)), "layers: shares must be positive"),
+    ],
+)
+def test_layers_that_are_no_tree_are_refused(spans: tuple[int, ...], shares: tuple[int, ...], told: str) -> None:
+    wrong = document("signs")
+    layer = wrong["layers"][0]
+    wrong["layers"] = [layer | {"span": span, "share": share} for span, share in zip(spans, shares, strict=True)]
+
+    with pytest.raises(ValueError, match=f"^{told}"):
+        design_from_json(wrong)
