@@ -32,6 +32,7 @@ from pipelines.store.record import History
 from pipelines.store.store import Store
 from transforms.aggregation.shard_state import file_of, state_from_bytes
 from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import RefusedError
 from transforms.common.sinks import is_there, read_bytes
 from transforms.sources.freshness import NEVER
 
@@ -255,7 +256,13 @@ def _shards(history: History[Commit]) -> Iterator[int]:
 def _held(store: Store, history: History[Commit], shard: int) -> dict[str, float]:
     """Return the counts of a shard's state, by the names of `_HELD`."""
     name = file_of(shard)
-    state = state_from_bytes(read_bytes(store.attempts.state_paths(history.last)[name]))
+    path = store.attempts.state_paths(history.last)[name]
+    try:
+        state = state_from_bytes(read_bytes(path))
+    except Exception as error:  # file systems raise different errors for a missing file
+        if is_there(path) and not isinstance(error, ValueError):
+            raise
+        raise _lost(store, history, path) from None
     return {
         "state_bytes": history.last.state[name].size,
         "units": state.units.num_rows,
@@ -264,6 +271,16 @@ def _held(store: Store, history: History[Commit], shard: int) -> dict[str, float
         "rows_waiting": state.pending.num_rows,
         "rows_superseded_total": state.superseded,
     }
+
+
+def _lost(store: Store, history: History[Commit], path: str) -> RefusedError:
+    """Return why a file of the last state is missing or damaged: other runs have removed it, or it is lost."""
+    there = store.open()
+    if there is None or there.last == history.last:
+        way_out = f"missing, or not what epoch {history.last.epoch} left; restore the private folder from a copy"
+    else:
+        way_out = f"removed, since other runs have committed epochs up to {there.last.epoch} meanwhile; try again"
+    return RefusedError(f"{path}: {way_out}")
 
 
 def _unfinished(lives: dict[str, bool | None], epochs: int) -> dict[str, float]:

@@ -421,3 +421,31 @@ def test_progress_of_the_source_is_as_it_reports_and_of_files_by_windows_alone(s
         told.append(metrics(slackwater)["slackwater_source_passed_timestamp_seconds",])
 
     assert told == [stored - 0.5 * 86_400, stored]
+
+
+def test_a_state_that_is_lost_or_was_removed_by_other_runs_is_reported_as_such(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(slackwater.folder / "data/1.parquet", changelog())
+    run(slackwater, 1)
+    earlier = Store.open(Store(*(str(slackwater.folder / side) for side in ("public", "private"))))
+    state = next((own_folder(slackwater) / "state").glob("units-*"))
+    content, told = state.read_bytes(), []
+    for damaged in (None, content[:-9], content[:40]):
+        state.unlink()
+        if damaged is not None:
+            state.write_bytes(damaged)
+        told.append(slackwater("metrics", "spec.yaml", "--private"))
+        state.write_bytes(content)
+    run(slackwater, 2)
+    state.unlink()  # as runs do to states of earlier epochs, while this command has the history of that time
+    histories = iter([earlier])
+    found = Store.open
+    monkeypatch.setattr(Store, "open", lambda store: next(histories, None) or found(store))
+    removed = slackwater("metrics", "spec.yaml", "--private")
+
+    assert [(one.code, len(one.lines)) for one in (*told, removed)] == [(1, 1)] * 4
+    assert {one.err.partition("units-")[2].partition(": ")[2] for one in told} == {
+        "missing, or not what epoch 1 left; restore the private folder from a copy\n"
+    }
+    assert removed.err.endswith("other runs have committed epochs up to 2 meanwhile; try again\n")
