@@ -13,6 +13,7 @@ TESTED := $(VENV)/.tested
 BIGQUERY := $(VENV)/bigquery
 EMULATOR := $(BIGQUERY)/.ready
 SECOND := $(VENV)/newest
+LOCK := $(VENV)/lock
 pip = $(1)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile
 PACKAGES := privacy transforms pipelines slackwater
 TYPED := $(PACKAGES) benchmarks examples templates
@@ -24,7 +25,7 @@ RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install docs reference demo demo-local demo-map flink check test search lint style type quick newest suite programs bench \
+.PHONY: help install lock docs reference demo demo-local demo-map flink check test search lint style type quick newest suite programs bench \
   errors clean
 
 # One process compiles for all others, even if the shell forbids compiled files.
@@ -33,13 +34,13 @@ export PYTHONDONTWRITEBYTECODE =
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-$(READY): requirements.txt setup.py
+$(READY): requirements.lock setup.py
 	@"$(PYTHON)" -c '$(IS_SUPPORTED)' 2>/dev/null || \
 	  { echo "Python 3.11, 3.12 or 3.13 is required: make install PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@[ ! -L $(VENV) ] || { echo "$(VENV) is a link to an environment of others, which is not cleared: make install there" >&2; exit 2; }
 	@echo "Installing what Slackwater and its demos need into $(VENV), once: 1.2 GB ..."
 	@"$(PYTHON)" -m venv --clear $(VENV)
-	@$(call pip,$(VENV)) -r requirements.txt
+	@$(call pip,$(VENV)) --require-hashes -r requirements.lock
 	@$(call pip,$(VENV)) --no-deps --editable .
 	@# Compiles what is imported, which is a fifth of what is installed.
 	@$(BIN)/python -c 'import pkgutil, matplotlib.pyplot; \
@@ -47,15 +48,15 @@ $(READY): requirements.txt setup.py
 	  [__import__(name) for name in names if "__main__" not in name]'
 	@touch $@
 
-$(TESTED): $(READY) tests/requirements.txt
+$(TESTED): $(READY) tests/requirements.lock
 	@echo "Installing what tests and documentation need besides into $(VENV), once: 0.3 GB ..."
-	@$(call pip,$(VENV)) -r requirements.txt -r tests/requirements.txt
+	@$(call pip,$(VENV)) --require-hashes -r requirements.lock -r tests/requirements.lock
 	@touch $@
 
-$(EMULATOR): $(READY) tests/bigquery/requirements.txt tests/bigquery/place_extension.py
+$(EMULATOR): $(READY) tests/bigquery/requirements.lock tests/bigquery/place_extension.py
 	@echo "Installing the BigQuery emulator for the tests into $(BIGQUERY), once: 0.7 GB ..."
 	@"$(PYTHON)" -m venv --clear $(BIGQUERY)
-	@$(call pip,$(BIGQUERY)) -r tests/bigquery/requirements.txt
+	@$(call pip,$(BIGQUERY)) --require-hashes -r tests/bigquery/requirements.lock
 	@mkdir $(BIGQUERY)/home
 	@$(BIGQUERY)/bin/python tests/bigquery/place_extension.py $(BIGQUERY)/home
 	@touch $@
@@ -63,11 +64,11 @@ $(EMULATOR): $(READY) tests/bigquery/requirements.txt tests/bigquery/place_exten
 $(SECOND)/.ready: $(TESTED)
 	@echo "Installing the same for $$("$(NEWEST)" --version) into $(SECOND), once ..."
 	@"$(NEWEST)" -m venv --clear $(SECOND)
-	@$(call pip,$(SECOND)) -r requirements.txt -r tests/requirements.txt
+	@$(call pip,$(SECOND)) --require-hashes -r requirements.lock -r tests/requirements.lock
 	@$(call pip,$(SECOND)) --no-deps --editable .
 	@touch $@
 
-install: $(READY)  ## set up .venv with the exact versions of requirements.txt
+install: $(READY)  ## set up .venv with the exact versions and hashes of requirements.lock
 
 # The noise of each number is sampled once. A second `make demo` continues the existing release and has nothing to do;
 # no target removes a release.
@@ -137,6 +138,14 @@ style: $(TESTED)  ## report what `lint` would change
 
 type: $(TESTED)  ## check types strictly; less strictly outside of `privacy`
 	@$(BIN)/mypy $(TYPED)
+
+# The hashes of all files of each version, for any platform. A test compares both lists.
+lock: $(READY)  ## write each requirements.lock: the versions of requirements.txt with the hashes of their files
+	@"$(PYTHON)" -m venv --clear $(LOCK)
+	@$(call pip,$(LOCK)) uv==0.13.9
+	@for name in requirements tests/requirements tests/bigquery/requirements; do \
+	  $(LOCK)/bin/uv pip compile --quiet --no-deps --universal --python-version 3.13 --generate-hashes --no-header --no-annotate \
+	    --upgrade -o $$name.lock $$name.txt || exit 1; done
 
 reference: $(TESTED)  ## write the generated tables of docs/reference from the code
 	@$(BIN)/python -m docs.generate

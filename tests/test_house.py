@@ -367,6 +367,25 @@ def test_requirements_pin_exactly_the_packages_of_setup() -> None:
     assert needed["runs"] <= chosen[0]
 
 
+@pytest.mark.parametrize("name", ["requirements", "tests/requirements", "tests/bigquery/requirements"])
+def test_hashes_are_those_of_the_pinned_versions(name: str) -> None:
+    """`make install` reads the lock file, people read and change the other one; `make lock` makes both equal."""
+    pinned = re.findall(r"^([\w.-]+)==(\S+)", (ROOT / f"{name}.txt").read_text(), re.MULTILINE)
+    entries = re.findall(
+        r"^([\w.-]+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)\n",
+        (ROOT / f"{name}.lock").read_text(),
+        re.MULTILINE,
+    )
+
+    assert sorted((canonical(one), version) for one, version in pinned) == [
+        (one, version) for one, version, _ in entries
+    ]
+    assert (
+        "".join(f"{one}=={version}{hashes}\n" for one, version, hashes in entries)
+        == (ROOT / f"{name}.lock").read_text()
+    )
+
+
 def test_pytest_collects_the_doctests_of_every_package() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
 
