@@ -15,6 +15,8 @@ EMULATOR := $(BIGQUERY)/.ready
 SECOND := $(VENV)/newest
 LOCK := $(VENV)/lock
 pip = $(1)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile
+# The lists are complete, so that nothing is resolved; this checks that they are.
+complete = $(1)/bin/python -m pip --disable-pip-version-check check >$(1)/.check || { cat $(1)/.check >&2; exit 1; }
 PACKAGES := privacy transforms pipelines slackwater
 TYPED := $(PACKAGES) benchmarks examples templates
 CODE := $(TYPED) tests setup.py
@@ -40,8 +42,9 @@ $(READY): requirements.lock setup.py
 	@[ ! -L $(VENV) ] || { echo "$(VENV) is a link to an environment of others, which is not cleared: make install there" >&2; exit 2; }
 	@echo "Installing what Slackwater and its demos need into $(VENV), once: 1.2 GB ..."
 	@"$(PYTHON)" -m venv --clear $(VENV)
-	@$(call pip,$(VENV)) --require-hashes -r requirements.lock
+	@$(call pip,$(VENV)) --no-deps --require-hashes -r requirements.lock
 	@$(call pip,$(VENV)) --no-deps --editable .
+	@$(call complete,$(VENV))
 	@# Compiles what is imported, which is a fifth of what is installed.
 	@$(BIN)/python -c 'import pkgutil, matplotlib.pyplot; \
 	  names = [found.name for name in "$(PACKAGES)".split() for found in pkgutil.walk_packages([name], name + ".")]; \
@@ -50,13 +53,15 @@ $(READY): requirements.lock setup.py
 
 $(TESTED): $(READY) tests/requirements.lock
 	@echo "Installing what tests and documentation need besides into $(VENV), once: 0.3 GB ..."
-	@$(call pip,$(VENV)) --require-hashes -r requirements.lock -r tests/requirements.lock
+	@$(call pip,$(VENV)) --no-deps --require-hashes -r requirements.lock -r tests/requirements.lock
+	@$(call complete,$(VENV))
 	@touch $@
 
 $(EMULATOR): $(READY) tests/bigquery/requirements.lock tests/bigquery/place_extension.py
 	@echo "Installing the BigQuery emulator for the tests into $(BIGQUERY), once: 0.7 GB ..."
 	@"$(PYTHON)" -m venv --clear $(BIGQUERY)
-	@$(call pip,$(BIGQUERY)) --require-hashes -r tests/bigquery/requirements.lock
+	@$(call pip,$(BIGQUERY)) --no-deps --require-hashes -r tests/bigquery/requirements.lock
+	@$(call complete,$(BIGQUERY))
 	@mkdir $(BIGQUERY)/home
 	@$(BIGQUERY)/bin/python tests/bigquery/place_extension.py $(BIGQUERY)/home
 	@touch $@
@@ -64,7 +69,7 @@ $(EMULATOR): $(READY) tests/bigquery/requirements.lock tests/bigquery/place_exte
 $(SECOND)/.ready: $(TESTED)
 	@echo "Installing the same for $$("$(NEWEST)" --version) into $(SECOND), once ..."
 	@"$(NEWEST)" -m venv --clear $(SECOND)
-	@$(call pip,$(SECOND)) --require-hashes -r requirements.lock -r tests/requirements.lock
+	@$(call pip,$(SECOND)) --no-deps --require-hashes -r requirements.lock -r tests/requirements.lock
 	@$(call pip,$(SECOND)) --no-deps --editable .
 	@touch $@
 
