@@ -31,13 +31,7 @@ class LinearChunk:
     cells: int
 
     def opened(self, payload: bytes, *, windows: int, plan: str) -> list[list[HeldNoise]]:
-        """Return the state that `kept` has written (see `Chunk.opened`).
-
-        Args:
-            payload: The state.
-            windows: Number of windows after which it was written.
-            plan: Digest of the current plan.
-        """
+        """Return the state that `kept` has written (see `Chunk.opened`)."""
         return state_from_bytes(
             payload,
             [part.leaf for part in self.parts],
@@ -52,35 +46,17 @@ class LinearChunk:
         return [after for after, _ in stepped], protected_to_bytes([protected for _, protected in stepped])
 
     def kept(self, held: list[list[HeldNoise]], *, windows: int, plan: str) -> bytes:
-        """Return the state for the next run (see `Chunk.kept`).
-
-        Args:
-            held: State of the last step.
-            windows: Number of windows that have closed.
-            plan: Digest of the plan under which the noise was sampled.
-        """
+        """Return the state for the next run (see `Chunk.kept`)."""
         return state_to_bytes(held, windows=windows, plan=plan)
 
     def nodes(self, content: bytes, aggregation: Aggregation, first_cell: int) -> pa.Table:
-        """Return the published table of nodes (see `Chunk.nodes`).
-
-        Args:
-            content: Public bytes of a block.
-            aggregation: Aggregation whose timeline ends with the block.
-            first_cell: First cell of the chunk.
-        """
+        """Return the published table of nodes (see `Chunk.nodes`)."""
         return pa.concat_tables(
             nodes_table(protected, aggregation, part, first_cell) for protected, part in self._protected(content)
         )
 
     def estimates(self, content: bytes, aggregation: Aggregation, first_cell: int) -> pa.Table:
-        """Return the published table of numbers (see `Chunk.estimates`).
-
-        Args:
-            content: Public bytes of a block.
-            aggregation: Aggregation whose timeline ends with the block.
-            first_cell: First cell of the chunk.
-        """
+        """Return the published table of numbers (see `Chunk.estimates`)."""
         return pa.concat_tables(
             estimates_table(protected, aggregation, part, first_cell) for protected, part in self._protected(content)
         )

@@ -117,13 +117,7 @@ class SampledChunk:
         return (self.part,)
 
     def opened(self, payload: bytes, *, windows: int, plan: str) -> RunningLevel:
-        """Return the state that `kept` has written (see `Chunk.opened`).
-
-        Args:
-            payload: The state.
-            windows: Number of windows after which it was written.
-            plan: Digest of the current plan.
-        """
+        """Return the state that `kept` has written (see `Chunk.opened`)."""
         table = opened(payload, windows=windows, plan=plan)
 
         def array(name: str) -> Ints:
@@ -146,13 +140,7 @@ class SampledChunk:
         return after, sketches.to_bytes()
 
     def kept(self, held: RunningLevel, *, windows: int, plan: str) -> bytes | None:
-        """Return the state for the next run (see `Chunk.kept`).
-
-        Args:
-            held: State of the last step.
-            windows: Number of windows that have closed.
-            plan: Digest of the plan under which the noise was sampled.
-        """
+        """Return the state for the next run (see `Chunk.kept`)."""
         if held.carry is None:  # no run continues from a run that closed no window
             return None
         columns = {
@@ -163,23 +151,11 @@ class SampledChunk:
         return to_parquet(columns, metadata=described(windows=held.carry.windows, plan=plan))
 
     def nodes(self, content: bytes, aggregation: Aggregation, first_cell: int) -> None:
-        """Return None: samples are estimates, so there are no nodes.
-
-        Args:
-            content: Public bytes of a block.
-            aggregation: Aggregation whose timeline ends with the block.
-            first_cell: First cell of the chunk.
-        """
+        """Return None: samples are estimates, so there are no nodes (`Chunk.nodes`)."""
         return
 
     def estimates(self, content: bytes, aggregation: Aggregation, first_cell: int) -> pa.Table:
-        """Return the published table of numbers (see `Chunk.estimates`).
-
-        Args:
-            content: Public bytes of a block.
-            aggregation: Aggregation whose timeline ends with the block.
-            first_cell: First cell of the chunk.
-        """
+        """Return the published table of numbers (see `Chunk.estimates`)."""
         sketches = Sketches.from_bytes(content)
         return sampled_table(sketches.units, sketches.readings(self.part), aggregation, self.part)
 
