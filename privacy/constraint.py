@@ -170,3 +170,14 @@ class ByClass:
 
 
 Constraint = AtMost | Within | ByClass | AtOnce
+
+
+def alone(constraint: Constraint) -> bool:
+    """Return whether at most one entry of an owner can be in a query at a time.
+
+    >>> alone(AtMost(4, entries=1)), alone(AtMost(4)), alone(AtOnce(2)), alone(Within(10))
+    (True, False, False, False)
+    """
+    if constraint.at_once is not None:
+        return constraint.at_once.entries == 1
+    return all(part.changes is not None and part.together() == 1 for part in constraint.parts)

@@ -4,6 +4,7 @@ A measure maps a state's value to `components`, integers on a public grid that i
 power of two that follows from the measure's bounds, never from the data. A missing state maps to zeros.
 
     count           (1,)
+    units           (1,)                      of each unit with an entry in the cell, not of each entry
     sum             (v,)                      v clamped to [low, high]
     mean            (1, v - m)                m the middle of [low, high]: the centred sum needs less noise
     second_moment   (1, v^2 - m2)             a mean of squares, centred the same way
@@ -20,8 +21,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Kind = Literal["count", "sum", "mean", "second_moment", "variance"]
-KINDS: tuple[Kind, ...] = ("count", "sum", "mean", "second_moment", "variance")
+Kind = Literal["count", "units", "sum", "mean", "second_moment", "variance"]
+KINDS: tuple[Kind, ...] = ("count", "units", "sum", "mean", "second_moment", "variance")
+COUNTS: tuple[Kind, ...] = ("count", "units")
+"""Kinds that read no column."""
+VALUED = tuple(kind for kind in KINDS if kind not in COUNTS)
 
 STEPS = 2**24
 """Grid steps in the largest size of a component, if 64 bits have room for them."""
@@ -55,11 +59,11 @@ class Component:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """Measure of a query: its kind and, except for counts, the clamping bounds of its column.
+    """Measure of a query: its kind and, except for counts and units, the clamping bounds of its column.
 
     Args:
         kind: one of `KINDS`.
-        low, high: clamping bounds, in the column's units; low < high. For counts they are 0 and 1.
+        low, high: clamping bounds, in the column's units; low < high. For counts and units they are 0 and 1.
         fine: whether counts are on the fine grid too, as Gaussian noise requires (privacy.accounting).
 
     Raises:
@@ -97,7 +101,12 @@ class Measure:
     @property
     def valued(self) -> bool:
         """Whether the measure reads a column."""
-        return self.kind != "count"
+        return self.kind not in COUNTS
+
+    @property
+    def distinct(self) -> bool:
+        """Whether a unit counts once in each cell, for any number of its entries there."""
+        return self.kind == "units"
 
     @property
     def grid(self) -> float:
@@ -126,7 +135,7 @@ class Measure:
     def contributions(self, values: Integers | None, rows: int) -> list[Integers]:
         """Return the components of `rows` states, int64 [rows] each, from projected values [rows] (None for counts)."""
         count = np.full(rows, self._count.high, dtype=np.int64)
-        if self.kind == "count":
+        if not self.valued:
             return [count]
         assert values is not None
         if self.kind == "sum":
@@ -144,7 +153,7 @@ class Measure:
         This applies to exact sums and to noisy ones; `privacy.estimates` replaces NaN in published numbers.
         """
         scaled = [s * c.grid for s, c in zip(sums, self.components, strict=True)]
-        if self.kind in ("count", "sum"):
+        if len(scaled) == 1:
             return scaled[0]
         count = np.where(scaled[0] > 0, scaled[0], np.nan)
         first = scaled[1] / count + self.shifts[0]
@@ -239,7 +248,7 @@ def _grid(measure: Measure) -> float:
 
 @lru_cache(maxsize=256)
 def _components(measure: Measure) -> tuple[Component, ...]:
-    if measure.kind == "count":
+    if not measure.valued:
         return (measure._count,)
     low, high = measure._low, measure._high
     if measure.kind == "sum":

@@ -38,6 +38,11 @@ class States:
     hulls: tuple[Fraction, ...]
     squared: bool = field(default=False, repr=False)
 
+    def times(self, factor: int) -> "States":
+        """Return the sizes multiplied by a factor: of so many states, in L2 of states in different cells."""
+        hulls = tuple(factor * hull for hull in self.hulls)
+        return States(radius=factor * self.radius, diameter=factor * self.diameter, hulls=hulls, squared=self.squared)
+
 
 Corners = tuple[tuple[int, int, int], ...]
 """Corners as in privacy.cells.corners; empty if each cell has its own noise."""

@@ -112,11 +112,13 @@ def leaf_sums_of_runs(
         mine = [([m for m in rows if (m.owner or m.entry) == unit], windows) for rows, windows in runs]
         events = _events(mine, timeline, ordered)
         times = [time for time, _, _ in events if time is not None]
+        distinct = query.measure.distinct and any(m.owner for rows, _ in mine for m in rows)
         if isinstance(constraint, AtOnce) and family != "net" and constraint.changes is None:
-            _add_visits(sums, events, query, family, timeline, constraint.entries)
+            visits = _add_visits_of_unit if distinct else _add_visits
+            visits(sums, events, query, family, timeline, constraint.entries)
             continue
         if isinstance(constraint, AtOnce):
-            _add_window_ends(sums, events, query, family, timeline, constraint)
+            _add_window_ends(sums, events, query, family, timeline, constraint, distinct=distinct)
             continue
         allowed = constraint
         if isinstance(constraint, ByClass):
@@ -128,6 +130,7 @@ def leaf_sums_of_runs(
         current: dict[str, tuple[int, int] | None] = {}
         seen: set[tuple[str, int, int]] = set()
         used = 0
+        counted: list[Change] = []
         crowded = _crowded(events, query, allowed)
         for number, (time, entry, state) in enumerate(events):
             old, new = current.get(entry), project_state(state, query)
@@ -139,6 +142,9 @@ def leaf_sums_of_runs(
                 continue
             if isinstance(allowed, Within) and time is not None and time > times[0] + allowed.span:
                 continue
+            if distinct:
+                counted.append((time, old, new))
+                continue
             window = _window(time, timeline)
             if family == "net":
                 _add(sums, query, window, new, 1)
@@ -149,7 +155,53 @@ def leaf_sums_of_runs(
             if moved and what is not None and window > 0 and (entry, window, what[0]) not in seen:
                 seen.add((entry, window, what[0]))
                 _add(sums, query, window, what, 1)
+        _add_unit(sums, counted, query, family, timeline)
     return sums
+
+
+Change = tuple[int | None, tuple[int, int] | None, tuple[int, int] | None]
+"""Effective time, and the projected state of an entry before and after it."""
+
+
+def _add_unit(
+    sums: np.ndarray, counted: list[Change], query: Query, family: str, timeline: Timeline, most: int | None = None
+) -> None:
+    """Add when the first entry of a unit comes into a cell, and when the last one leaves; at one time, come first.
+
+    Of the events of a window, the first `most` count if the unit comes, and the last `most` if it leaves.
+    """
+    number: dict[int, int] = defaultdict(int)
+    found: dict[int, list[int]] = defaultdict(list)
+    for time, instant in itertools.groupby(counted, key=lambda change: change[0]):
+        told = list(instant)
+        window = _window(time, timeline)
+        for came, states in ((1, [new for _, _, new in told]), (-1, [old for _, old, _ in told])):
+            for state in states:
+                if state is None:
+                    continue
+                number[state[0]] += came
+                if number[state[0]] == (came > 0):
+                    if family == "net":
+                        _add(sums, query, window, state, came)
+                    elif (came > 0) == (family == "entered"):
+                        found[window].append(state[0])
+    for window, cells in found.items():
+        once = list(dict.fromkeys(cells if family == "entered" else reversed(cells)))
+        for cell in once[:most] if window > 0 else ():
+            _add(sums, query, window, (cell, 0), 1)
+
+
+def _add_visits_of_unit(
+    sums: np.ndarray, events: list[Event], query: Query, family: str, timeline: Timeline, most: int
+) -> None:
+    states: dict[str, tuple[int, int] | None] = {}
+    changes: list[Change] = []
+    for time, entry, state in events:
+        new = project_state(state, query)
+        if new != states.get(entry):
+            changes.append((time, states.get(entry), new))
+        states[entry] = new
+    _add_unit(sums, changes, query, family, timeline, most)
 
 
 def _window(time: int | None, timeline: Timeline) -> int:
@@ -168,7 +220,14 @@ def end_of(timeline: Timeline, windows: int) -> int:
 
 
 def _add_window_ends(
-    sums: np.ndarray, events: list[Event], query: Query, family: str, timeline: Timeline, constraint: AtOnce
+    sums: np.ndarray,
+    events: list[Event],
+    query: Query,
+    family: str,
+    timeline: Timeline,
+    constraint: AtOnce,
+    *,
+    distinct: bool,
 ) -> None:
     """Add the difference between a unit's counted state at the end of each window and at the end of the one before."""
     states: dict[str, tuple[int, int] | None] = {}
@@ -188,6 +247,14 @@ def _add_window_ends(
             used = used if window % block > 1 else 0
             if before.keys() != counted.keys() or before != counted:
                 counted, used = (counted, used + 1) if used < constraint.changes - 1 else (before, used)
+        if distinct:
+            was, now = ({state[0] for state in states.values() if state} for states in (before, counted))
+            for cell in now - was if family != "left" else was - now:
+                if family == "net" or window > 0:
+                    _add(sums, query, window, (cell, 0), 1)
+            for cell in was - now if family == "net" else ():
+                _add(sums, query, window, (cell, 0), -1)
+            continue
         for entry in sorted(before | counted):
             old, new = before.get(entry), counted.get(entry)
             if family == "net":

@@ -18,6 +18,7 @@ from pipelines.spec.durations import duration_text
 from pipelines.spec.times import moment_text
 from privacy.counted import counted
 from privacy.planning.plan import Plan
+from privacy.planning.unit_rules import SUMS
 from privacy.series import Series
 from transforms.aggregation.cells_where import cells_where
 from transforms.aggregation.expression import Condition
@@ -142,6 +143,8 @@ def answers(
     place = next(number for number, demand in enumerate(release.plan.demands) if demand.name == query.name)
     _refuse_unknown_noise(query, series, release.plan.of_series(place, series).unsummed)
     chosen = taken(release, query, where)
+    if query.measure.distinct and np.count_nonzero(chosen) > 1 and not release.plan.promise.alone:
+        raise SpecError(f"query {query.name}: {SUMS}; use --where for one cell, or publish a query without that key")
     table = next(table for one, table in release.numbers(query) if one == series)
     numbers = table.num_rows // query.cells
     values = table.column("value").to_numpy().reshape(numbers, query.cells)[:, chosen].sum(axis=1)

@@ -28,8 +28,8 @@ changelog:
 {unit}{epsilon}  # delta: 1.0e-9  # allows Gaussian noise; far below one in the number of people
 {protects}schedule:
 {start}{every}{until}{calendar}queries:
-  - name: entries
-    measure: count
+  - name: {name}
+    measure: {measure}
 {by}    publish: [level]  # how many are there at the end of each window; entered, left: have come, have left
     # where: "column = 'value'"  # in SQL, over the columns of one state
 {examples}output:
@@ -46,6 +46,8 @@ _COMMENTS = {
 }
 _UNTIL = "  # until: 2030-01-07T00:00:00Z  # the end of the last window; without it the release has no end\n"
 _BY = "    # by: {column: [a, b, other]}  # a count for each of these values\n"
+_COUNT = "count"
+_UNITS = "units  # owners with at least one entry; count: entries, with more noise if several of an owner count"
 _AT_MOST = "  # constraint: {at_most: 4}  # instead of protects: everything that a unit ever does, with more noise\n"
 _NO_SPAN = "  # protects: {span: 14d}  # instead of constraint: what a unit does in any 14 days, with less noise\n"
 
@@ -85,6 +87,8 @@ def first_spec(
         every=_key("every", given.get("every", "1w"), "length of a window; longer ones have smaller errors"),
         until=f"  until: {until}\n" if until else _UNTIL,
         calendar=_key("timezone", calendar, "whose days, weeks and months these are") if calendar else "",
+        name="entries" if given["unit"] == ENTRY else "units",
+        measure=_COUNT if given["unit"] == ENTRY else _UNITS,
         by=f"    by: {by}\n" if by else _BY,
         examples=examples,
     )

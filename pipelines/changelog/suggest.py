@@ -60,7 +60,7 @@ def suggested(source: Source, layout: Layout) -> str:
 
 def _examples(layout: Layout, numbers: frozenset[str]) -> Iterator[tuple[str, str, str]]:
     """Yield (name, column, template) of the queries that the columns suggest."""
-    names: set[str] = {"entries"}
+    names: set[str] = {"entries", "units"}
     for column, kind in _columns(layout):
         last = _last_word(column)
         listed = kind in ("string", "bool") and column.lower() not in PUBLISHED and not last & _ONE

@@ -205,7 +205,7 @@ def measured(query: Query, of: str, spec: Spec) -> list[str]:
     bounds = "" if query.column is None else f", each value clamped to {query.measure.low:g} to {query.measure.high:g}"
     return [
         f"{_capital(_measured(query, of))}{where}{bounds}. Windows of {spec.schedule.length}.",
-        f"Published: {listed([_series(series, spec) for series in query.publish])}.",
+        f"Published: {listed([_series(series, query, spec) for series in query.publish])}.",
         *_apart(query, spec),
     ]
 
@@ -213,6 +213,8 @@ def measured(query: Query, of: str, spec: Spec) -> list[str]:
 def _measured(query: Query, of: str = "") -> str:
     kind, ordered = query.measure.kind.replace("_", " "), [name for name, _ in query.ordered]
     text = "count of entries" if query.column is None else f"{kind} of {query.column} over entries"
+    if query.measure.distinct:
+        text = "count of privacy units with an entry there"
     if of == "quantiles":
         text = f"quantiles of {ordered[0]} over entries"
     keys = [f"ranges of {listed(ordered)}"] if of == "ranges" else []
@@ -220,21 +222,22 @@ def _measured(query: Query, of: str = "") -> str:
     return f"{text} by {listed(keys)}" if keys else text
 
 
-def _series(series: Series, spec: Spec) -> str:
+def _series(series: Series, query: Query, spec: Spec) -> str:
     """Describe a kind of numbers."""
+    noun = "privacy units" if query.measure.distinct else "entries"
     at_once = spec.privacy.constraint.at_once
     ends = at_once is not None and at_once.changes is not None
     most = "" if ends or at_once is None else f", at most {at_once.entries} of one {unit(spec)} in each window"
     came, went = f"came within a window{most}", f"went within a window{most}"
     match series.kind:
         case "level":
-            return "level (entries that are present at the end of a window)"
+            return f"level ({noun} that are present at the end of a window)"
         case "entered":
             return (
-                f"entered (entries that {'are present at the end of a window and not at its start' if ends else came})"
+                f"entered ({noun} that {'are present at the end of a window and not at its start' if ends else came})"
             )
         case "left":
-            return f"left (entries that {'are present at the start of a window and not at its end' if ends else went})"
+            return f"left ({noun} that {'are present at the start of a window and not at its end' if ends else went})"
         case "change":
             return "change (change of the level within a window)"
     width, every = (length_text(each * spec.schedule.every) for each in (series.width, series.every))

@@ -8,6 +8,7 @@ from pipelines.common.arguments import Moment, SpecLike, moment_of, spec_of
 from pipelines.epochs.job import job_of, timeline_of
 from pipelines.epochs.plans import has_begun, plan_for
 from pipelines.plan.accuracy import accuracy, warnings, window_text
+from pipelines.plan.counted_units import with_other_counts
 from pipelines.plan.document import plan_document
 from pipelines.plan.explained import explained_text
 from pipelines.plan.table import plan_text
@@ -118,7 +119,8 @@ def whole_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
     """
     document = plan_document(spec, plan, windows)
     found = [accuracy(query, plan, place, windows) for place, query in enumerate(spec.queries)]
-    for query, of_query in zip(document["queries"], found, strict=True):
+    shown = with_other_counts(spec, plan, windows, found)
+    for query, of_query in zip(document["queries"], shown, strict=True):
         query["accuracy"] = of_query
     return {**document, "over": window_text(spec, windows), "warnings": [*warnings(spec, plan, windows, found)]}
 

@@ -27,7 +27,7 @@ def plan_text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-HEADING = ("query", "number", "cells", "95 % margin", "last number", "of expected", "strategy")
+HEADING = ("query", "number", "cells", "95 % margin", "last number", "of expected", "other measure", "strategy")
 
 
 def rows_of(document: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -46,6 +46,7 @@ def rows_of(document: dict[str, Any]) -> list[tuple[str, ...]]:
                     off_by(number),
                     "" if last is None else f"± {last:.4g}",
                     "" if share is None else f"{share:.0%}",
+                    "" if "instead" not in number else f"{number['instead']['measure']}: {off_by(number['instead'])}",
                     strategy_text(chosen),
                 )
             )

@@ -33,6 +33,7 @@ from pipelines.spec.rules import (
 from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.sinks import SinkSection
 from pipelines.spec.strategies import Strategy
+from pipelines.spec.units import unit_problems
 from transforms.common.output_formats import DEFAULT, OUTPUT_FORMATS
 from transforms.sources.formats.table import FORMATS
 
@@ -133,6 +134,7 @@ class SpecModel(Section):
             problems += [(("privacy", *place), text) for place, text in self.privacy.unbounded()]
         problems += cell_problems(self.queries, self.strategy, self.privacy)
         problems += distance_problems(self.queries, self.privacy)
+        problems += unit_problems(self.queries, self.privacy, every=self.schedule.every)
         problems += column_problems(self.queries, self.strategy)
         problems += kind_problems(self.queries)
         problems += split_problems(self.queries, split=self.privacy.split)

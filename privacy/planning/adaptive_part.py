@@ -74,7 +74,7 @@ class AdaptiveDraft:
         over = sketcher(wanted, demand.cells)
         grid = demand.measure.components[0].grid
         terms = AdaptiveTerms(period=period_of(promise), distances=over.decided, grid=grid, noise=mechanism)
-        sensitivity = at_once(demand.measure, promise)
+        sensitivity = at_once(demand.measure, promise, demand.cells)
         return cls(query=query, rule=policy.settled(terms), over=over, sensitivity=sensitivity)
 
     def measurement(self, weight: float) -> Measurement:
@@ -230,7 +230,7 @@ def one_measurement(weight: float) -> Measurement:
     return Measurement(l1=1.0, l2=1.0, nodes=1, node_l1=1.0, node_l2=1.0, coordinates=1, weight=weight)
 
 
-def at_once(measure: Measure, promise: Promise) -> int:
+def at_once(measure: Measure, promise: Promise, cells: int = 1) -> int:
     """Return the L1 distance between neighbours' histograms at any one time: a unit's largest size, in grid steps.
 
     Neighbours differ in one unit, which at each moment is present in at most one of them. This distance is the
@@ -239,6 +239,7 @@ def at_once(measure: Measure, promise: Promise) -> int:
     Args:
         measure: a measure with one component.
         promise: promise of the release.
+        cells: number of cells of the query, for units that count once in each.
 
     Raises:
         RuleError: a unit may be present in both neighbours, or neighbours may differ beyond the protected time.
@@ -250,7 +251,8 @@ def at_once(measure: Measure, promise: Promise) -> int:
     """
     enforce(not_at_once(near=promise.near, renewed=promise.renewed))
     (component,) = measure.components
-    return component.largest * (_entries(promise.constraint) if promise.owner else 1)
+    entries = _entries(promise.constraint) if promise.owner else 1
+    return component.largest * (min(entries, cells) if measure.distinct else entries)
 
 
 def _entries(constraint: Constraint) -> int:

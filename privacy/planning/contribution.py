@@ -9,6 +9,8 @@ from privacy.counted import counted
 from privacy.measure import Component
 from privacy.planning.demand import Demand
 from privacy.planning.promise import MISMATCH, Promise
+from privacy.planning.unit_rules import unit_problems
+from privacy.problems import enforce
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,7 @@ class Contribution:
         cells: number of cells of the query.
         over: the strategy over cells; None if each cell has its own noise.
         apart: largest number of cells along each axis between neighbours, if only a place is protected.
+        distinct: whether a unit counts once in each cell, for any number of its entries there.
 
     Raises:
         ValueError: the strategy over cells or the distances do not fit the query or the promise.
@@ -64,6 +67,7 @@ class Contribution:
     cells: int
     over: Product | None = None
     apart: tuple[int, ...] = ()
+    distinct: bool = False
 
     @classmethod
     def of(cls, demand: Demand, promise: Promise, *, leaf: int = 1, over: Product | None = None) -> "Contribution":
@@ -81,7 +85,22 @@ class Contribution:
             cells=demand.cells,
             over=over,
             apart=demand.apart,
+            distinct=demand.measure.distinct,
         )
+
+    @property
+    def shared(self) -> bool:
+        """Whether several entries of one unit may add up in one cell."""
+        return self.promise.owner and not self.distinct
+
+    def at_once(self, entries: int) -> tuple[int, int]:
+        """Return the norms of a number of entries at one time in L1 and, squared, in L2: multiples of one state's.
+
+        Entries in one cell add up. A unit that counts once in each cell is in that number of different cells.
+        """
+        if not self.distinct:
+            return entries, entries**2
+        return min(entries, self.cells), min(entries, self.cells)
 
     @property
     def columns(self) -> int:
@@ -102,6 +121,8 @@ class Contribution:
         near = self.promise.span is not None and bool(self.promise.span.near)
         if near != bool(self.apart) or (near and (self.over is None or not any(self.apart))):
             raise ValueError("to protect where a unit is, say how many cells are near along each axis, some above 0")
+        if self.distinct and not self.promise.alone:
+            enforce(unit_problems(over=self.over is not None, quantiles=False, ranges=False, near=near))
         if self.promise.span is None and self.promise.constraint.at_once is not None:
             raise ValueError(MISMATCH)
         if self.promise.span is not None and self.over is not None and not self.over.blocks:

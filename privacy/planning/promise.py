@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from privacy.constraint import Constraint
+from privacy.constraint import Constraint, alone
 from privacy.planning.query_rules import near_changes
 from privacy.problems import enforce
 from privacy.protection import EVERYTHING, Protection, Span
@@ -80,6 +80,11 @@ class Promise:
     def near(self) -> bool:
         """Whether only the place of a unit is protected."""
         return self.span is not None and bool(self.span.near)
+
+    @property
+    def alone(self) -> bool:
+        """Whether at most one entry of a unit can be in a query at a time."""
+        return not self.owner or alone(self.constraint)
 
     @property
     def renewed(self) -> bool:

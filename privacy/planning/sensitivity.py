@@ -31,6 +31,19 @@ floor((k + n)/2) if at most n entries are there at once, since no more than n ha
 With several cells a move both leaves and enters: N = k and k - 1. With a time span every block of the touched windows
 may be met: N = windows x cells.
 
+A unit that counts once in each cell (`measure: units`) is charged for its indicators: for each cell whether it has an
+entry there. Changes to entries in a cell that is occupied anyway change nothing, and an entry that leaves such a cell
+can be seen as another one that leaves. So the indicators are those of an owner whose entries are in different cells,
+with no more changes, and (3) holds. Also, the indicator of a cell is the trajectory of one entry in one cell. Each
+change makes at most one indicator rise and one fall, the first change none fall, and in each cell they alternate: u
+rises of a cell go with u or u - 1 falls, and k changes with at most k rises and k - 1 falls in all. So with h(f) the
+bound for f changes of one entry in one cell, in L1 or squared L2, the norm is at most
+
+    max { h(2 u_1 - 1) + h(2 u_2) + h(2 u_3) + ... : u_1 + u_2 + ... = k }                                           (4)
+
+since one cell at least does not fall last. The smaller of (3) and (4) is charged; in one cell, h(k). `entered` and
+`left`: N events in different places, as of one entry.
+
 Under a strategy S over cells an event is S e_c, and several events of one entry in one window add up in the nodes that
 contain them: L1 <= N r as before, and L2 <= N r in each layer, as for owners.
 """
@@ -110,12 +123,15 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
     if not strategy.sparse:
         return charged_as_one(l2, nodes=nodes, coordinates=coordinates)
     together = max(part.together() for part in unit.promise.constraint.parts) if unit.promise.owner else 1
+    node_l1, node_l2 = together * in_one.diameter, together**2 * in_two.diameter
+    if unit.distinct and unit.over is None:
+        node_l1 = node_l2 = Fraction(min(unit.cells, 2 * together))
     return Sensitivity(
         l1=_worst(strategy, unit, in_one, above, closely),
         l2=l2,
         nodes=nodes,
-        node_l1=above(together * in_one.diameter),
-        node_l2=root_above(together**2 * in_two.diameter),
+        node_l1=above(node_l1),
+        node_l2=root_above(node_l2),
         coordinates=coordinates,
     )
 
@@ -152,7 +168,7 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
     most = max(_events(family, part, strategy.windows, unit) for part in unit.promise.constraint.parts)
     if most == 0:
         raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
-    shared = unit.promise.owner or unit.over is not None  # events may fall into one node
+    shared = unit.shared or unit.over is not None  # events may fall into one node
     in_layers = [[most] if shared else fullest(most, leaves) for leaves in strategy.disjoint_layers]
     together = max(max(counts) for counts in in_layers)
     in_node = most if shared else min(most, unit.cells * strategy.disjoint_layers[-1])
@@ -192,8 +208,24 @@ def _worst(
         if part.changes > MOST_OF_OWNER:
             raise ValueError(f"at_most={part.changes} is too many for an owner; at most {MOST_OF_OWNER:,} are allowed")
         bounds = strategy.norms(states, part.changes, closely=closely)
-        worst = max(worst, _best_split([length(bound) for bound in bounds], part.together()))
+        found = _best_split([length(bound) for bound in bounds], part.together())
+        worst = max(worst, min(found, length(_of_cells(strategy, unit, part.changes, states, closely))))
     return worst
+
+
+def _of_cells(strategy: Strategy, unit: Contribution, changes: int, states: States, closely: bool) -> Fraction:
+    """Return the bound of a unit that counts once in each cell, as `states` are; infinite if it does not exist.
+
+    Source: (4) in the module docstring.
+    """
+    if not unit.distinct or unit.over is not None:
+        return Fraction(2**1000)
+    one = (in_l2_squared if states.squared else in_l1)(unit.components, 1)
+    if unit.cells == 1:
+        return max(strategy.norms(one, changes, closely=closely))
+    flips = [above(bound) for bound in strategy.norms(one, 2 * changes - 1, closely=closely)]
+    rest = _best_splits([max(pair) for pair in zip(flips[:-1:2], flips[1::2], strict=True)], unit.cells - 1)
+    return max(Fraction(flips[2 * u]) + rest[changes - 1 - u] for u in range(changes))
 
 
 def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: int | None, unit: Contribution) -> int:
@@ -203,10 +235,10 @@ def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: 
         return part.touched(unit.promise.window, unit.promise.slack).nodes(1, nodes).appearing * unit.cells
     k = part.changes
     if unit.cells == 1:
-        events = (k + (part.together() if unit.promise.owner else 1)) // 2 if family == "entered" else k // 2
+        events = (k + (part.together() if unit.shared else 1)) // 2 if family == "entered" else k // 2
     else:
         events = k if family == "entered" else k - 1
-    return events if unit.promise.owner else int(min(events, nodes * unit.cells))
+    return events if unit.shared else int(min(events, nodes * unit.cells))
 
 
 def _refuse_spans_of_owners(unit: Contribution) -> None:
@@ -221,6 +253,13 @@ def _best_split(gain: list[float], parts: int) -> float:
     >>> _best_split([1.0, 1.5, 3.0], 3), _best_split([1.0, 1.75, 2.0], 2), _best_split([1.0, 1.75, 2.0], 1)
     (3.0, 2.75, 2.0)
     """
+    return above(_best_splits(gain, parts)[-1])
+
+
+def _best_splits(gain: list[float], parts: int) -> list[Fraction]:
+    """Return these sums, not rounded, for j that add up to 0, 1, ..., len(gain)."""
+    if not gain:
+        return [Fraction(0)]
     # Values are integers times a power of two, so that sums are exact: they stay below 2^62.
     digits = 62 - math.frexp(max(gain) * len(gain))[1]
     gains = np.array([math.ceil(math.ldexp(g, digits)) for g in gain], dtype=np.int64)
@@ -234,4 +273,4 @@ def _best_split(gain: list[float], parts: int) -> float:
         for size in range(1, len(best)):
             one_more[size] = max(best[size], (best[:size][::-1] + gains[:size]).max())
         best = one_more
-    return above(Fraction(int(best[-1])) / Fraction(2) ** digits)
+    return [Fraction(int(sum_)) / Fraction(2) ** digits for sum_ in best]

@@ -18,7 +18,9 @@ Their difference C (x - x') is bounded in two ways, and the smaller is charged (
                     states are differences: of two entries at once, or in one cell as long as the interval.
 
 An owner's n entries change at the ends of the same at most 2 k windows. So its course is the sum of those of n entries,
-each of which is bounded as above, and all norms are n times as large: n entries that move together reach this.
+each of which is bounded as above, and all norms are n times as large: n entries that move together reach this. A unit
+that counts once in each cell is in at most m = min(n, cells) cells at once, whose squares add up: its states are
+sqrt(m) times as large in L2, and as far apart, and m times in L1.
 
 `entered` and `left`: each course has at most 2 k events of each entry, in as many windows, so that both are charged as
 two entries, or 2 n.
@@ -59,10 +61,10 @@ def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = Fal
     changes, boundaries = _blocks(unit)
     in_one, in_two = _states(unit, in_l1, 1), _states(unit, in_l2_squared, 2)
     largest = [c.largest for c in unit.components]
-    entries = _entries(unit)
+    entries, squared = unit.at_once(_entries(unit))
     apart = strategy.moved_apart(boundaries, cells=unit.columns, each=unit.filled, largest=largest, entries=2 * entries)
     l1 = above(entries * strategy.norm_apart(_differences(unit, in_one), boundaries)) if strategy.sparse else 0.0
-    l2 = root_above(entries**2 * strategy.norm_apart(_differences(unit, in_two), boundaries)) + apart.rounding
+    l2 = root_above(squared * strategy.norm_apart(_differences(unit, in_two), boundaries)) + apart.rounding
     nodes, coordinates = apart.nodes, apart.coordinates
     if not strategy.of_levels:
         counted = strategy.moved(at_most(changes), cells=unit.columns, each=unit.filled, largest=largest, shared=False)
@@ -76,7 +78,7 @@ def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = Fal
         l2=l2,
         nodes=nodes,
         node_l1=above(entries * _differences(unit, in_one).diameter),
-        node_l2=root_above(entries**2 * _differences(unit, in_two).diameter),
+        node_l2=root_above(squared * _differences(unit, in_two).diameter),
         coordinates=coordinates,
     )
 
@@ -85,14 +87,17 @@ def squared_in_blocks(strategy: Strategy, unit: Contribution) -> float:
     """Return the squared L2 norm of net changes, without rounding."""
     in_two = _states(unit, in_l2_squared, 2)
     _, boundaries = _blocks(unit)
-    bound = float(_entries(unit) ** 2 * strategy.norm_apart(_differences(unit, in_two), boundaries))
+    bound = float(unit.at_once(_entries(unit))[1] * strategy.norm_apart(_differences(unit, in_two), boundaries))
     return bound if strategy.of_levels else min(bound, _by_changes(strategy, unit, in_two, root_above, False) ** 2)
 
 
-def events_in_blocks(unit: Contribution) -> tuple[int, int]:
-    """Return the largest number of windows with events of one unit, and the number of entries charged for both."""
+def events_in_blocks(unit: Contribution) -> tuple[int, tuple[int, int]]:
+    """Return the largest number of windows with events of one unit, and the norms of the events of both in one."""
     changes, boundaries = _blocks(unit)
-    return min(changes, boundaries), 2 * _entries(unit)
+    if unit.distinct and unit.over is None:  # events are not negative, so the squares of both add up
+        cells, _ = unit.at_once(_entries(unit))
+        return min(changes, boundaries), (2 * cells, 2 * cells)
+    return min(changes, boundaries), unit.at_once(2 * _entries(unit))
 
 
 def _states(unit: Contribution, of: Callable[..., States], power: int) -> States:
@@ -102,17 +107,19 @@ def _states(unit: Contribution, of: Callable[..., States], power: int) -> States
 def _by_changes(
     strategy: Strategy, unit: Contribution, states: States, length: Callable[[Fraction], float], closely: bool
 ) -> float:
-    (changes, _), entries = _blocks(unit), _entries(unit)
+    (changes, _), (entries, squared) = _blocks(unit), unit.at_once(_entries(unit))
+    inside = squared if unit.distinct and states.squared else 1
+    outside = 1 if inside > 1 else entries
     shifted = States(radius=states.diameter, diameter=states.diameter, hulls=states.hulls, squared=states.squared)
 
     def norm(number: int) -> Fraction:
         bound = strategy.norm(shifted, at_most(number), closely=closely) if number else Fraction(0)
-        return Fraction(length(bound))
+        return Fraction(length(inside * bound))
 
     whole, but_one = norm(changes), norm(changes - 1)
     if unit.cells == len(unit.components) == 1:
-        return above(entries * max(2 * but_one, whole + norm(changes - 2)))
-    return above(entries * (whole + but_one))
+        return above(outside * max(2 * but_one, whole + norm(changes - 2)))
+    return above(outside * (whole + but_one))
 
 
 def _differences(unit: Contribution, states: States) -> States:

@@ -24,6 +24,10 @@ A node of s windows contains at most s of an entry's N events, and the sum of sq
 events of different entries may share a node and a cell. Returning events have the other sign: in other cells their
 squares are added; values of both signs may add up with the events in a node.
 
+A unit that counts once in each cell is in at most m = min(n, cells) of them at a time, and has at most one event in
+each window and cell. So m takes the place of n in L1, and of n^2 in squares: its cells are different, and their squares
+add up. Returning events are in at most cells - m other cells.
+
 Source: event-level and w-event privacy, Kellaris, Papadopoulos, Xiao, Papadias, VLDB 2014; the norms are own results.
 """
 
@@ -62,6 +66,7 @@ def net_apart(strategy: Strategy, unit: Contribution, *, closely: bool = False) 
     if _renewed(unit):
         return net_in_blocks(strategy, unit, closely=closely)
     boundaries, entries = _apart(unit)
+    entries, _ = unit.at_once(entries)
     in_one, in_two = _states(unit, 1), _states(unit, 2)
     largest = [c.largest for c in unit.components]
     moved = strategy.moved_apart(boundaries, cells=unit.columns, each=unit.filled, largest=largest, entries=entries)
@@ -105,11 +110,11 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
         raise ValueError("what entered and left depends on where a unit was before, which may be near or not")
     if unit.over is not None and _renewed(unit):
         raise ValueError("what entered and left has no strategy over cells where changes are counted block by block")
-    boundaries, entries = _apart(unit)
-    events, entries = events_in_blocks(unit) if _renewed(unit) else (boundaries + 1, entries)
+    boundaries, most = _apart(unit)
+    events, (entries, squared) = events_in_blocks(unit) if _renewed(unit) else (boundaries + 1, unit.at_once(most))
     events = events if strategy.windows is None else min(events, strategy.windows)
-    one = apart_in_l1(unit.components, unit.cells, entries, unit.corners(1)).radius
-    two = apart_in_l2_squared(unit.components, entries, unit.corners(2)).radius
+    one = apart_in_l1(unit.components, unit.cells, 1, unit.corners(1)).times(entries).radius
+    two = apart_in_l2_squared(unit.components, 1, unit.corners(2)).times(squared).radius
     crossed, moved, longer = (0, 0, 0) if _renewed(unit) else _returning(unit)
     in_layers = [fullest(events, leaves) for leaves in strategy.disjoint_layers]
     together = max(max(counts) for counts in in_layers)
@@ -130,11 +135,14 @@ def _returning(unit: Contribution) -> tuple[Fraction, Fraction, Fraction]:
     Returns:
         Share of the components that add up with events, and of those in other cells, for squares; and the L1 norm.
     """
-    number = len(unit.components)
+    number, (entries, _) = len(unit.components), unit.at_once(_apart(unit)[1])
+    if unit.distinct and unit.over is None:
+        others = Fraction(min(entries, unit.cells - entries))
+        return Fraction(0), others / entries, others
     signed = sum(c.low < 0 < c.high for c in unit.components)
     elsewhere = number - signed if unit.cells > 1 else 0
     states = in_l1(unit.components, unit.cells, unit.corners(1))
-    longer = _apart(unit)[1] * (states.diameter - states.radius)
+    longer = entries * (states.diameter - states.radius)
     return Fraction(signed, number), Fraction(elsewhere, number), longer
 
 
@@ -167,9 +175,10 @@ def _states(unit: Contribution, power: int) -> States:
     if unit.apart:
         near = near_in_l1 if power == 1 else near_in_l2_squared
         return near(unit.components, entries, unit.corners(power))
+    one, squared = unit.at_once(entries)
     if power == 1:
-        return apart_in_l1(unit.components, unit.cells, entries, unit.corners(1))
-    return apart_in_l2_squared(unit.components, entries, unit.corners(2))
+        return apart_in_l1(unit.components, unit.cells, 1, unit.corners(1)).times(one)
+    return apart_in_l2_squared(unit.components, 1, unit.corners(2)).times(squared)
 
 
 def _renewed(unit: Contribution) -> bool:

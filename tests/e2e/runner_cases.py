@@ -26,6 +26,7 @@ privacy: {{unit: {unit}, epsilon: 1.0e12, constraint: {constraint}}}
 schedule: {schedule}
 queries:
   - {{name: beds, measure: count, by: {{ward: [a, b, other], care: [in, other]}}, publish: [level, change, entered]}}
+  - {{name: people, measure: units, by: {{ward: [a, b, other]}}, publish: [level, entered, left]}}
   - name: total
     measure: {{sum: x, min: -3, max: 5}}
     by: {{ward: [a, b]}}

@@ -40,6 +40,7 @@ from transforms.aggregation.held_changes import Held, caught_up, held_changes, h
 from transforms.aggregation.leaf_sums import Counting, cut, sum_leaves
 from transforms.aggregation.matched import count_matched
 from transforms.aggregation.node_sums import BOUNDED, EXACT, MATCHED, Aggregation, NodeKey, encode
+from transforms.aggregation.presence import of_units
 from transforms.aggregation.queries import Timeline
 from transforms.aggregation.shard_state import ShardState, freeze, merge, rows_of, usage_of, without
 from transforms.aggregation.shard_state_tables import entries_after, units_after, whole_numbers, with_past_positions
@@ -254,7 +255,7 @@ def _before(chains: Chains, until: int) -> Chains:
 
 
 def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
-    timeline, counting = aggregation.timeline, _bounded(closed, aggregation)
+    timeline, counting, ends = aggregation.timeline, _bounded(closed, aggregation), closed.renewed is not None
     for number, query in enumerate(aggregation.queries):
         counted = {BOUNDED: counting}
         if aggregation.exact:
@@ -264,7 +265,7 @@ def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, b
             yield (MATCHED, number, "net", 0), count_matched(closed.chains, kept, number, timeline, after=after)
         for variant, of in counted.items():
             for family in query.families:
-                changes = of(number, family)
+                changes = of_units(of(number, family), query, number, timeline if variant == BOUNDED and ends else None)
                 if not changes.kept.any():
                     continue  # common: most shards have few changes in one night
                 leaves = sum_leaves(changes, query, number, timeline, family)

@@ -141,7 +141,7 @@ def test_answers_that_end_write_nothing(slackwater: CommandLine, monkeypatch: py
 
 def planned_margins(said: Said) -> list[str]:
     """Return the margins of error in the last lines."""
-    return re.findall(r"^entries .*?(± [0-9.]+)", said.out, flags=re.MULTILINE)
+    return re.findall(r"^(?:entries|units) .*?(± [0-9.]+)", said.out, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("unit", ["entry", "member"])

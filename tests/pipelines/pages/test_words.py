@@ -62,6 +62,15 @@ KINDS = {
         ],
         ["an entry is in the data", PERSON, "sure after reading"],
     ),
+    "units": (
+        [("epsilon: 1.0", "unit: person, epsilon: 1.0"), ("measure: count", "measure: units")],
+        [
+            "Count of privacy units with an entry there by ward.",
+            "level (privacy units that are present at the end of a window)",
+            "entered (privacy units that came within a window)",
+        ],
+        ["entries that"],
+    ),
     "within": (
         [("at_most: 4", "within: 36h")],
         ["Changes of an entry count up to 36 hours after its first one."],

@@ -10,12 +10,12 @@ from scipy.stats import binom
 from pipelines import cli
 from pipelines.epochs.plans import plan_of
 from pipelines.plan.accuracy import ratio_error
-from pipelines.plan.operation import whole_document
+from pipelines.plan.operation import plan, whole_document
 from pipelines.plan.variants import least_epsilon
 from pipelines.spec.load import load
 from privacy.measure import Measure
 from tests.e2e.specs import CommandLine, write_spec
-from tests.pipelines.spec_text import changed
+from tests.pipelines.spec_text import GOOD, changed
 
 BEDS = 'where: "age >= 0"'
 
@@ -202,3 +202,29 @@ def test_a_plan_is_a_page_too(tmp_path: Path, slackwater: CommandLine) -> None:
     assert "(6, 0)-differential privacy" in page
     assert "<script" not in page
     assert cli.main(["plan", str(tmp_path / "spec.yaml"), "--html", str(tmp_path / "plan.html"), "--json"]) == 0
+
+
+OWNED = changed("unit: entry", "unit: patient", changed("measure: count", "measure: units"))
+
+
+def test_a_plan_compares_units_with_entries(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    units = changed("by: {ward: [a, b, other]}", "by: {}", changed("{at_most: 4}", "{at_most: 8}", OWNED))
+    units = changed("publish: [level, change]", "publish: [level]", units)
+    margins = {}
+    for kind in ("units", "count"):
+        spec.write_text(changed("delta: 0", "delta: 1.0e-9", changed("measure: units", f"measure: {kind}", units)))
+        planned = plan(spec)
+        query, ratio = planned.document["queries"]
+        number = query["accuracy"][0]
+        margins[kind] = (number["half_width"], number["instead"]["half_width"])
+        other = {"units": "count", "count": "units"}[kind]
+        assert number["instead"]["measure"] == other
+        assert f"{other}: ± {number['instead']['half_width']:.4g}" in planned.text()
+        assert "instead" not in ratio["accuracy"][0]
+    assert margins["units"] == pytest.approx(margins["count"][::-1])
+    assert margins["units"][0] < margins["units"][1] / 2
+    spec.write_text(changed("{at_most: 4}", "{at_most: 4, entries: 1}", OWNED))
+    assert "instead" not in plan(spec).document["queries"][0]["accuracy"][0]
+    spec.write_text(GOOD)
+    assert "instead" not in plan(spec).document["queries"][0]["accuracy"][0]

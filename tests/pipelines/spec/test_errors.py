@@ -174,7 +174,7 @@ BROKEN = [
     (
         "measure: count",
         "measure: cuont",
-        "18: queries[0].measure: expected one of count, sum, mean",
+        "18: queries[0].measure: expected one of count, units, sum, mean",
     ),
     (
         "measure: count",
@@ -184,12 +184,12 @@ BROKEN = [
     (
         "measure: count",
         "measure: {}",
-        "18: queries[0].measure: expected count, or one of sum, mean",
+        "18: queries[0].measure: expected count, units, or one of sum, mean",
     ),
     (
         "measure: count",
         "measure: {min: 0, max: 1}",
-        "18: queries[0].measure: expected count, or one",
+        "18: queries[0].measure: expected count, units, or one",
     ),
     ("measure: count", "measure: {count: x}", "18: queries[0].measure.count: unknown key"),
     (
@@ -200,7 +200,7 @@ BROKEN = [
     ("min: 0", "min: 300", "24: queries[1].measure.min: min=300.0 must be less than max=240.0"),
     ("min: 0", "min: .nan", "24: queries[1].measure.min: expected a finite number, not nan"),
     ("max: 240", "max: 1e30", "24: queries[1].measure.min: min and max must lie within 2^40"),
-    ("max: 240", "max: 240, sum: x", "24: queries[1].measure: expected count, or one of sum, mean"),
+    ("max: 240", "max: 240, sum: x", "24: queries[1].measure: expected count, units, or one of sum, mean"),
     ("max: 240", "max: 240, invalid: dorp", "24: queries[1].measure.invalid: expected one of drop"),
     ("ward <> 'x'", "ward <> 'x", '19: queries[0].where: "ward <> \'x" does not parse'),
     ("ward <> 'x'", "w in (from 'a.csv')", "19: queries[0].where: \"w in (from 'a.csv')\" holds a"),
