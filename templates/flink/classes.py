@@ -1,8 +1,8 @@
 """Archives of the classes that Java's processes of a cluster have loaded (class data sharing).
 
-A process that maps an archive need not read, check and link these classes again: the first job of a new cluster takes
-two thirds of Java's processor time. The first cluster writes the archives when it ends, and later ones use them. An
-archive holds classes and no data. Java ignores one that is of another version of Java or of the jars.
+A process that maps an archive need not read, check and link these classes again: a small first job of a new cluster
+takes two thirds of Java's processor time. The first cluster writes the archives when it ends, and later ones use them.
+An archive holds classes and no data. Java ignores one that is of another version of Java or of the jars.
 """
 
 import hashlib
