@@ -1,6 +1,7 @@
 """Logs of events whose states expire: levels are those of plain SQL over the log, in one run and in several."""
 
 import json
+from itertools import pairwise
 
 import duckdb
 import pandas as pd
@@ -114,3 +115,34 @@ def test_the_copy_of_a_log_expires_as_well(tmp_path, capsys):
     said = CommandLine(tmp_path, capsys)("changelog", "spec.yaml", "-o", "copy", "--json")
 
     assert json.loads(said.out)["changelog"]["expires"] == "2d"
+
+
+UNITS = """
+    select epoch_us(w.until)::bigint as until, c.cell, count(distinct owner)::bigint
+    from windows w cross join (select unnest($cells::varchar[]) as cell) c
+    left join events e on e.cell = c.cell and e.begin < w.until and e.begin + interval '1 day' >= w.until
+    group by all order by all
+"""
+
+
+def test_units_with_an_event_in_the_last_day_are_those_of_plain_sql(tmp_path, capsys):
+    """Aircraft that departed from each airport, in three runs."""
+    stays, asked = flights()
+    events = stays.assign(owner=stays["tail"])[stays["tail"].notna()]
+    spec = SPEC.format(**asked, format="parquet", unit="owner", expires="1d", more="")
+    (tmp_path / "spec.yaml").write_text(spec.replace("measure: count", "measure: units"))
+    ends = pd.date_range(asked["start"], asked["until"], periods=4, tz="UTC").ceil("D")
+    for number, (since, end) in enumerate(pairwise(ends)):
+        write(events[(events["begin"] >= since) & (events["begin"] < end)], tmp_path / f"data/{number}.parquet")
+        said = CommandLine(tmp_path, capsys)("run", "spec.yaml", f"--until={end:%Y-%m-%dT%H:%M:%SZ}")
+        assert said.code == 0, said.err
+
+    found = levels(tmp_path)
+
+    windows = pd.DataFrame(
+        {"until": [pd.Timestamp(end, unit="us", tz="UTC") for end in sorted({row[0] for row in found})]}
+    )
+    assert len(windows)
+    values = {"cells": ["EWR", "JFK", "LGA"]}
+    assert found == sorted(duckdb.connect().execute(UNITS, values).fetchall())
+    assert max(value for _, _, value in found) > 100
