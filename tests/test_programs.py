@@ -14,6 +14,7 @@ SKIPS = {
     "tests/programs.py": "programs that are missing",
     "tests/e2e/test_transcripts.py": "known faults of runners",
     "tests/e2e/test_memory.py": "memory limits that the system or the account does not have",
+    "tests/pipelines/test_process.py": "the C library of Linux",
     "tests/test_house.py": "tests that are not spread",
 }
 """Files that may skip a test, and why."""

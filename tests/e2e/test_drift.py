@@ -48,9 +48,10 @@ def test_pages_quote_the_benchmark_of_three_years() -> None:
     few, all_of_them = (last[f"everything, `at_most: {changes}`"] for changes in (64, 256))
     errors = [rmse for _, _, rmse in last.values()]
     assert (
-        f"error of {min(errors)} to {max(errors)} beds with `at_most` of 4 to 256, and of {span[2]} with" in protection
+        f"error of {min(errors)} to {max(errors)} beds with `at_most` of 4 to 256. With `protects: {{span: 30d}}` the "
+        f"error is {span[2]}, without bias" in protection
     )
     assert f"is {few[0]} too high on average with `at_most: 64`, before noise of {few[1]}." in spans
     assert span[0] == all_of_them[0] == 0
     unbiased = "it has no bias and noise of"
-    assert f"{unbiased} {all_of_them[1]}, and with `protects: {{span: 30d}}` {unbiased} {span[1]}" in spans
+    assert f"{unbiased} {all_of_them[1]}. With `protects: {{span: 30d}}` {unbiased} {span[1]}" in spans
