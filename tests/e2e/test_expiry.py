@@ -1,15 +1,21 @@
 """Logs of events whose states expire: levels are those of plain SQL over the log, in one run and in several."""
 
 import json
+from contextlib import chdir
 from itertools import pairwise
+from pathlib import Path
 
 import duckdb
 import pandas as pd
 import pytest
 
-from tests.e2e.specs import CommandLine, published
+from benchmarks.flink.live import exact_sums
+from pipelines.cli import main
+from tests.e2e.specs import CommandLine, changelog, published
+from tests.e2e.specs import write as write_rows
 from tests.e2e.stays import flights, infections, transplants
 from tests.e2e.test_intervals import levels, write
+from tests.e2e.test_streaming import ENDS, by_day, late, prepare, stream
 
 SPEC = """\
 release: active
@@ -146,3 +152,26 @@ def test_units_with_an_event_in_the_last_day_are_those_of_plain_sql(tmp_path, ca
     values = {"cells": ["EWR", "JFK", "LGA"]}
     assert found == sorted(duckdb.connect().execute(UNITS, values).fetchall())
     assert max(value for _, _, value in found) > 100
+
+
+def test_a_stream_of_late_events_has_the_sums_of_scheduled_runs(tmp_path, monkeypatch):
+    """Events come a day late and twice, some after their states have ended."""
+    days = late(by_day(changelog()))
+    changes = ("  before: before_\n", "  expires: 30h\n")
+    folders = [prepare(make(tmp_path / name), changes) for name in ("runs", "stream")]
+    for day, rows in enumerate(days):
+        write_rows(folders[0] / f"data/day-{day}.parquet", rows)
+        with chdir(folders[0]):
+            assert main(["run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3"]) == 0
+    monkeypatch.chdir(folders[1])
+    write_rows(folders[1] / "data/day-0.parquet", days[0])
+
+    stream(days)
+
+    assert exact_sums(folders[1]) == exact_sums(folders[0])
+    assert any(exact_sums(folders[0]).values())
+
+
+def make(folder: Path) -> Path:
+    folder.mkdir()
+    return folder

@@ -1,13 +1,20 @@
 """Tables with one row for each stay: levels are those of plain SQL over the table, in one run and in nightly copies."""
 
+from contextlib import chdir
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tests.e2e.specs import CommandLine, published
+from benchmarks.flink.live import exact_sums
+from pipelines.cli import main
+from tests.e2e.specs import SCHEMA, CommandLine, Row, changelog, published
 from tests.e2e.stays import flights, infections, transplants
+from tests.e2e.test_streaming import ENDS, by_day, late, prepare, stream
 
 SPEC = """\
 release: stays
@@ -146,3 +153,34 @@ def test_unusable_intervals_are_dead_letters_and_empty_ones_are_skipped(tmp_path
         (5, "column 'begin'"),
     ]
     assert '"intervals that end when they begin": 1' in (tmp_path / "private/diagnostics/read.json").read_text()
+
+
+def land_stays(step: tuple[str, list[Row]]) -> str:
+    """Write the stays that begin with the rows of a day; two in three end after 30 hours."""
+    path, rows = step
+    if rows and not Path(path).exists():
+        stays = [row for row in rows if row["after_ward"] is not None]
+        ends = [row["at"] + timedelta(hours=30) if sum(map(ord, row["stay"])) % 3 else None for row in stays]
+        columns = {name: pa.array([row[name] for row in stays], SCHEMA.field(name).type) for name in ("stay", "at")}
+        columns |= {name: pa.array([row[f"after_{name}"] for row in stays]) for name in ("ward", "age")}
+        pq.write_table(pa.table(columns | {"end": pa.array(ends, pa.timestamp("us", "UTC"))}), path)
+    return path
+
+
+def test_a_stream_of_late_stays_has_the_sums_of_scheduled_runs(tmp_path, monkeypatch):
+    days = late(by_day(changelog()))
+    columns = ("  time: at\n  before: before_\n  after: after_\n", "  from: at\n  to: end\n")
+    for name in ("runs", "stream"):
+        (tmp_path / name).mkdir()
+        prepare(tmp_path / name, columns)
+    with chdir(tmp_path / "runs"):
+        for day, rows in enumerate(days):
+            land_stays((f"data/day-{day}.parquet", rows))
+            assert main(["run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3"]) == 0
+    monkeypatch.chdir(tmp_path / "stream")
+    land_stays(("data/day-0.parquet", days[0]))
+
+    stream(days, landing=land_stays)
+
+    assert exact_sums(tmp_path / "stream") == exact_sums(tmp_path / "runs")
+    assert any(exact_sums(tmp_path / "runs").values())
