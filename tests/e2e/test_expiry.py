@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.flink.live import exact_sums
+from examples.aircraft import build
 from pipelines.cli import main
 from tests.e2e.specs import CommandLine, changelog, published
 from tests.e2e.specs import write as write_rows
@@ -175,3 +176,21 @@ def test_a_stream_of_late_events_has_the_sums_of_scheduled_runs(tmp_path, monkey
 def make(folder: Path) -> Path:
     folder.mkdir()
     return folder
+
+
+def test_the_example_counts_the_aircraft_of_plain_sql(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    build.main()
+    spec = Path(build.__file__).parent / "week.yaml"
+    (tmp_path / "week.yaml").write_text(spec.read_text())
+
+    said = CommandLine(tmp_path, capsys)("evaluate", "week.yaml", "--runs=1", "--truth=truth.parquet")
+
+    assert said.code == 0, said.err
+    query = """
+        select count(*), count(*) filter (exact = (
+            select count(distinct aircraft) from 'out/aircraft/departures.parquet'
+            where departed_at < window_end and departed_at + interval '7 days' >= window_end
+        )) from 'truth.parquet'
+    """
+    assert duckdb.connect().execute(query).fetchone() == (365, 365)
