@@ -24,7 +24,6 @@ for path in sys.argv[1:]:
 
 MACHINES = (
     {"OPENBLAS_NUM_THREADS": "1"},
-    {"OPENBLAS_NUM_THREADS": "2", "OPENBLAS_CORETYPE": "Haswell"},
     {"OPENBLAS_NUM_THREADS": "4", "OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": "X86_V4 X86_V3"},
 )
 """Variables with which NumPy and OpenBLAS compute as they do on other processors and with other numbers of threads."""
@@ -59,6 +58,6 @@ def test_each_machine_computes_the_same_plans_and_alternatives(tmp_path: Path) -
     ]
     printed = [child.communicate()[0] for child in children]
 
-    assert [child.returncode for child in children] == [0, 0, 0]
+    assert [child.returncode for child in children] == [0, 0]
     assert printed[0].count("\n") > len(paths)
-    assert printed[1:] == printed[:1] * 2
+    assert printed[1] == printed[0]
