@@ -30,27 +30,31 @@ def reversed_rows(time: pa.Array, until: pa.Array) -> np.ndarray:
     return np.flatnonzero(to_mask(pc.less(until, time).fill_null(False)))
 
 
-def split_intervals(table: pa.Table, rows: np.ndarray) -> tuple[pa.Table, np.ndarray, int]:
-    """Return the changes of intervals, the numbers of their rows, and the number of intervals without changes.
+def split_intervals(table: pa.Table, rows: np.ndarray) -> tuple[list[tuple[pa.Table, np.ndarray]], int]:
+    """Return the changes of intervals, and the number of intervals without changes.
 
     Args:
         table: Normalised rows with `time`, `until`, `order.0` and the side `after`; each is a state.
         rows: Number of each row in the file, int64 [rows], increasing.
 
     Returns:
-        The table of changes without `until`, in the order of the rows; int64 [changes]; the number of empty intervals.
+        The begins and the ends, each a table without `until` and the numbers of its rows, int64 [changes]; and the
+        number of empty intervals.
     """
     time, until = (one_chunk(table[name]) for name in ("time", UNTIL))
-    ended = to_mask(until.is_valid())
     empty = to_mask(pc.equal(until, time).fill_null(False))
-    at = np.repeat(np.arange(len(rows)), np.where(empty, 0, 1 + ended))
-    ends = np.insert(at[1:] == at[:-1], 0, False) if len(at) else np.zeros(0, dtype=bool)
-    some, of_begins = pa.array(at), pa.array(at, mask=ends)
-    columns = {}
-    for name in table.column_names:
-        column = one_chunk(table[name])
-        columns[name] = column.take(of_begins if name.startswith("after.") else some)
-    columns["time"] = pc.if_else(pa.array(ends), columns.pop(UNTIL), columns["time"])
-    columns[ORDER] = pa.array(np.where(ends, ENDS, BEGINS))
-    columns["after"] = pa.array(~ends)
-    return pa.table({name: columns[name] for name in table.column_names if name != UNTIL}), rows[at], int(empty.sum())
+    if empty.any():
+        kept = pa.array(~empty)
+        table, rows, until = table.filter(kept), rows[~empty], until.filter(kept)
+    begins = table.drop_columns([UNTIL])
+    ended = until.is_valid()
+    numbers = rows[to_mask(ended)]
+    ends = begins.filter(ended)
+    columns = {name: ends[name] for name in ends.column_names}
+    for name in columns:
+        if name.startswith("after."):
+            columns[name] = pa.nulls(len(numbers), ends[name].type)
+    columns["time"] = until.drop_null()
+    columns[ORDER] = pa.repeat(pa.scalar(ENDS), len(numbers))
+    columns["after"] = pa.repeat(False, len(numbers))
+    return [(begins, rows), (pa.table(columns), numbers)], int(empty.sum())

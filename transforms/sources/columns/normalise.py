@@ -76,14 +76,16 @@ def normalise(
             if len(found):
                 yield dead_letters(place.file, rows[found], text)
         table, rows = table.filter(pa.array(reason == 0)), rows[reason == 0]
+    parts = [(table, rows)]
     if layout.source.until is not None:
-        table, rows, empty = intervals.split_intervals(table, rows)
+        parts, empty = intervals.split_intervals(table, rows)
         if empty:
             yield Skipped(intervals.EMPTY, empty)
-    for start in range(0, len(rows), batch_rows):
-        part = rows[start : start + batch_rows]
-        whole = layout.source.until is None and part[-1] - part[0] == len(part) - 1
-        yield Batch(place.file, int(part[0]), table.slice(start, batch_rows), None if whole else part)
+    for table, rows in parts:
+        for start in range(0, len(rows), batch_rows):
+            part = rows[start : start + batch_rows]
+            whole = part[-1] - part[0] == len(part) - 1
+            yield Batch(place.file, int(part[0]), table.slice(start, batch_rows), None if whole else part)
 
 
 def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
