@@ -129,6 +129,7 @@ def test_a_misspelt_key_is_refused_and_a_key_that_it_may_have_been_is_named(data
 
 
 @given(st.sampled_from(sorted(KNOWN)), st.text(string.ascii_lowercase + "_", min_size=1, max_size=20))
+@examples(15)
 def test_any_other_key_is_refused_with_a_known_key_of_its_level(level: str, key: str) -> None:
     if key in KNOWN[level]:
         key = f"{key}_{key}_x"

@@ -87,7 +87,7 @@ def test_an_expiry_counts_towards_the_bound():
 
 
 @given(st.data(), st.integers(1, 4), st.integers(1, 12))
-@examples(40)
+@examples(20)
 def test_late_events_stay_within_the_bound_and_the_states_of_one_entry(data, changes, expires):
     times = data.draw(st.lists(st.integers(-3, 40), max_size=12))
     arrivals = data.draw(runs([Mutation("e", time, 0, None, STATE) for time in times], DAYS, on_time=False))
