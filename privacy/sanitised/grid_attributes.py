@@ -222,7 +222,7 @@ class Curve(OnGrid):
 
     @property
     def errors(self) -> str:
-        """What `error` is of: its metric."""
+        """Metric in which `error` is measured."""
         return self.metric
 
     @property

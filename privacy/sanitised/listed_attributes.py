@@ -115,7 +115,7 @@ class Category(OfValues):
 
     @property
     def errors(self) -> str:
-        """What `error` is of."""
+        """Quantity that `error` describes."""
         return "category" if self.distances is None else "distance"
 
     @cached_property
