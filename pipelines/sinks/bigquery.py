@@ -59,6 +59,11 @@ class BigQueryTable(SinkTable):
 
         A number is added to the id, one more after each failed job.
 
+        Args:
+            id_: Beginning of the job's id.
+            write: Function that writes the rows to a file and returns their number.
+            file: Empty file to write to.
+
         Raises:
             RefusedError: BigQuery refused the file, or as `refuse_unusable`.
             SpecError, SlackwaterError: As `refuse_unusable`.
