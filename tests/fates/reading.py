@@ -56,6 +56,9 @@ CASES = {
     "csv of new values": Case(partial(formats.csv, before=False), "csv", "csv", _NEW),
     "json with prefixes": Case(formats.json_flat, "jsonl", "jsonl", _FLAT),
     "json of new values": Case(partial(formats.json_flat, before=False), "jsonl", "jsonl", _NEW),
+    "csv of stays": Case(partial(formats.csv, before=False), "csv", "csv", {**_NEW, "until": "seen"}),
+    "json of stays": Case(partial(formats.json_flat, before=False), "jsonl", "jsonl", {**_NEW, "until": "seen"}),
+    "json of a log": Case(partial(formats.json_flat, before=False), "jsonl", "jsonl", {**_NEW, "expires": 10**9}),
     "json with objects": Case(formats.json_structs, "jsonl", "jsonl", _NESTED),
     "debezium": Case(formats.debezium, "jsonl", "debezium", _OWN),
     "datastream": Case(formats.datastream, "jsonl", "datastream", _OWN),
@@ -101,7 +104,7 @@ class Spec:
         columns: dict[str, Any] = {"timezone": choose.choice([None, "America/New_York"])}
         text = case.format != "parquet" and case.extension != "avro"
         columns["types"] = choose.choice([TYPES, tuple(sorted(KINDS.items()))]) if text else ()
-        if not own and choose.random() < 0.5:
+        if not own and "until" not in case.source and choose.random() < 0.5:
             columns["order"] = ("seq",)
         unit = choose.choice([None, "u"] if own else [None, "u", "owner"])
         if unit == "owner" and case.format == "jsonl" and case.source["after"] is not None:
@@ -169,7 +172,7 @@ def fates(spec: Spec, layout: Layout, file: Listed, entries: Sequence[int], choo
     with _blocks(choose):
         for split in splits(Place(file.path, 0), layout.source.format):
             for part in read_split(layout, split, batch_rows):
-                if isinstance(part, Batch):
+                if isinstance(part, Batch):  # of a stay with an end, the end comes last
                     found |= {entries[row - 1]: fate for row, fate in _used(part, spec.projection_of(layout))}
                 elif not isinstance(part, Skipped):
                     for letter in part.to_pylist():
