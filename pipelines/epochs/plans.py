@@ -8,6 +8,7 @@ changed is restored from it.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pipelines.spec.durations import duration_text
 from pipelines.spec.load import Spec
 from pipelines.store.commit import Commit
 from pipelines.store.kept_plan import KeptPlan, read_plan
@@ -39,7 +40,19 @@ def plan_of(spec: Spec) -> Plan:
         )
     except ValueError as error:
         raise SpecError(f"{spec.path}: {error}") from None
-    return replace(plan, conditions=(*plan.conditions, *rests_on(spec.changelog.source)))
+    return replace(plan, conditions=(*plan.conditions, *rests_on(spec.changelog.source), *_of_events(spec)))
+
+
+def _of_events(spec: Spec) -> tuple[str, ...]:
+    """Return what a span protects of the events of a log, as a sentence: states outlast their events."""
+    expires, span = spec.changelog.source.expires, spec.privacy.protects.span
+    if expires is None or span is None:
+        return ()
+    state, length = duration_text(expires), duration_text(span.length)
+    if span.length <= expires:
+        return (f"An event changes states for {state}, so a span of {length} protects no event as a whole.",)
+    whole = duration_text(span.length - expires)
+    return (f"An event changes states for {state}, so a span of {length} protects all events of any {whole}.",)
 
 
 def plan_for(spec: Spec, commits: Sequence[Commit]) -> Plan:

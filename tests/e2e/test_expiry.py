@@ -12,6 +12,8 @@ import pytest
 from benchmarks.flink.live import exact_sums
 from examples.aircraft import build
 from pipelines.cli import main
+from pipelines.epochs.plans import plan_of
+from pipelines.spec.load import load
 from tests.e2e.specs import CommandLine, changelog, published
 from tests.e2e.specs import write as write_rows
 from tests.e2e.stays import flights, infections, transplants
@@ -194,3 +196,18 @@ def test_the_example_counts_the_aircraft_of_plain_sql(tmp_path, capsys, monkeypa
         )) from 'truth.parquet'
     """
     assert duckdb.connect().execute(query).fetchone() == (365, 365)
+
+
+@pytest.mark.parametrize(
+    ("span", "sentence"),
+    [
+        ("9d", "An event changes states for 1w, so a span of 1w2d protects all events of any 2d."),
+        ("7d", "An event changes states for 1w, so a span of 1w protects no event as a whole."),
+    ],
+)
+def test_the_statement_says_what_a_span_protects_of_events(span, sentence, tmp_path):
+    asked = {"start": "2026-01-01", "every": "1d", "until": "2026-01-08", "cells": "a", "expires": "7d"}
+    spec = SPEC.format(**asked, format="csv", unit="entry", more="")
+    (tmp_path / "spec.yaml").write_text(spec.replace("constraint: {at_most: 400}", f"protects: {{span: {span}}}"))
+
+    assert sentence in plan_of(load(tmp_path / "spec.yaml")).conditions
