@@ -209,9 +209,9 @@ def _with_initial_rows(chains: Chains, columns: ShardRows, closed: int | None) -
     room = _Room.before(at, len(chains.row))
     if rank is not None:
         # Initial rows of a first run come before all mutations of their unit, ordered by entry; later
-        # ones directly before their entry's first mutation, with which they share its rank.
+        # ones directly before their entry's first mutation. Ranks of others are even, so that no two rows share one.
         first_run = _entry_ranks(chains.entries)[chains.chain[at]] - len(chains.entries) - 1
-        rank = room.filled(rank, first_run if closed is None else rank[at])
+        rank = room.filled(2 * rank, first_run if closed is None else 2 * rank[at] - 1)
     classes = None if chains.classes is None else room.filled(chains.classes, columns.before("class", rows))
     return replace(
         chains,

@@ -55,6 +55,16 @@ def test_late_and_repeated_rows_and_truncates_give_the_sums_of_the_reference(con
     check(sums, with_deletions(arrivals), constraint)
 
 
+def test_a_state_before_the_first_row_counts_before_the_row_itself():
+    """Both are at one time in a later run. The unit enters three cells in this window, of which the first two count."""
+    known = stay("e", "b", 2, was="c"), replace(stay("f", "a", 0), seq=4)
+
+    sums, _ = in_runs([([], 1), (list(known), FINE.windows)], AtOnce(2), FINE, UNITS)
+
+    assert sums[BOUNDED, 0, "entered", 0][0].sum(axis=0).tolist() == [1, 0, 1]
+    check(sums, [([], 1), (list(known), FINE.windows)], AtOnce(2))
+
+
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), histories())
 @examples(10)
