@@ -67,6 +67,24 @@ def test_commits_that_cannot_be_listed_are_not_a_release_that_was_never_begun(sl
     assert contents(slackwater.folder / "out") == before
 
 
+def test_a_state_that_cannot_be_read_is_named_and_is_not_an_empty_one(slackwater: CommandLine) -> None:
+    assert slackwater("run", "spec.yaml", "--until=2026-01-02T00:00:00Z").code == 0
+    before = contents(slackwater.folder / "out")
+    (attempt,) = (slackwater.folder / "out/private/wards/attempts").iterdir()
+    state = attempt / "state"
+
+    for path, mode in ((attempt, 0), (state, 0), (state, 0o600), *((path, 0) for path in sorted(state.iterdir()))):
+        with closed(path, mode):
+            said = slackwater("run", "spec.yaml")
+        where = f"slackwater: {path.relative_to(slackwater.folder)}"
+        assert (said.code, said.lines[-1].startswith(where)) == (1, True), said.err
+        assert ": Permission denied; account" in said.lines[-1]
+
+    assert contents(slackwater.folder / "out") == before
+    with closed(state, 0o300):  # its files are opened by their names
+        assert slackwater("run", "spec.yaml").code == 0
+
+
 def test_a_committed_sample_that_cannot_be_shown_is_shown_later(slackwater: CommandLine) -> None:
     nodes = slackwater.folder / "out/public/wards/nodes"
     nodes.mkdir(parents=True)

@@ -14,7 +14,6 @@ from functools import partial
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.io.filesystems import FileSystems
 
 from privacy.counted import counted
 from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed
@@ -24,7 +23,7 @@ from transforms.aggregation.sharding import ShardByUnit, received
 from transforms.common import progress
 from transforms.common.joined import giving, refuse_other
 from transforms.common.several import Collections
-from transforms.common.sinks import read_bytes
+from transforms.common.sinks import is_there, read_bytes
 from transforms.common.threaded import Threaded
 
 SUMS = "sums"
@@ -117,12 +116,13 @@ def advance(
 
 
 def _refuse_other_shards(past: str, shards: int) -> None:
-    """Refuse a state with another number of shards, where units would not find their usage."""
-    (found,) = FileSystems.match([f"{past}/units-*.parquet"])
-    if len(found.metadata_list) != shards:
-        raise ValueError(
-            f"{past}: holds the state of {counted(len(found.metadata_list), 'shard')}, not {shards}; keep the number"
-        )
+    """Refuse a state with another number of shards, where units would not find their usage.
+
+    Files are looked up by name, since a folder that this account may not list would look empty.
+    """
+    last, another = (is_there(f"{past}/{file_of(shard)}") for shard in (shards - 1, shards))
+    if not last or another:
+        raise ValueError(f"{past}: does not hold the state of {counted(shards, 'shard')}; keep the number")
 
 
 def _is_state(part: tuple[NodeKey, bytes]) -> bool:
