@@ -35,6 +35,7 @@ from pipelines.store.record import History
 from pipelines.store.store import Store
 from privacy.accounting.accounting import Budget
 from privacy.counted import counted
+from transforms.sources.inspection import refuse_changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +243,7 @@ def _make(spec: Spec, job: Job, start: Start, flags: list[str], folder: str, kee
     diagnosis = run_release(job, folder=folder, format_=spec.output.format, flags=flags, past=start.past, keep=keep)
     took = time.monotonic() - began
     judge(spec, job, diagnosis, folder)
+    refuse_changed(job.layout)
     return RowsRead(rows=diagnosis.rows, dead=diagnosis.dead, seconds=took)
 
 

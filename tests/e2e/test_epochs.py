@@ -253,6 +253,31 @@ def test_a_file_that_changed_after_it_was_read_is_named(slackwater: CommandLine)
     assert contents(slackwater.folder / "public") == public
 
 
+def test_a_file_that_changes_while_it_is_read_is_named_and_nothing_is_published(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise rows of both contents would count, and no later run could tell which."""
+    prepare(slackwater, "disjoint")
+    deliver(slackwater, None, START + timedelta(days=3))
+    (path,) = files_under(slackwater.folder / "data")
+    read = run.run_release
+
+    def changing(*arguments: object, **named: object) -> object:
+        found = read(*arguments, **named)
+        write(path, changelog(3))
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run, "run_release", changing)
+        said = slackwater("run", "spec.yaml", until(START + timedelta(days=3)))
+
+    assert said.code == 3
+    assert f"data/{path.name}: has changed while it was read, so nothing new was published; write files" in said.err
+    assert contents(slackwater.folder / "public") == {}
+    assert not list((slackwater.folder / "private").glob("commits/*"))
+    nights(slackwater, [START + timedelta(days=3)])
+
+
 def test_a_file_that_was_read_may_be_archived(slackwater: CommandLine) -> None:
     prepare(slackwater, "disjoint")
     nights(slackwater, [START + timedelta(days=3)])

@@ -10,9 +10,9 @@ from transforms.common.kinds import kind_of
 from transforms.common.source import Source
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.sides import Side, sides_of, struct_fields
-from transforms.sources.files.listing import Listed, find
+from transforms.sources.files.listing import Listed, find, matching
 from transforms.sources.files.opening import UNREADABLE, why
-from transforms.sources.files.snapshot_paths import snapshot_files
+from transforms.sources.files.snapshot_paths import glob_of, snapshot_files
 from transforms.sources.files.topic_segments import is_of_topic
 from transforms.sources.first_file import Asked, FirstFile
 from transforms.sources.formats.format import Sample
@@ -91,6 +91,25 @@ def find_files(source: Source, taken: Iterable[Listed] = ()) -> tuple[Listed, ..
     if source.every is not None:
         return snapshot_files(source)
     return find(source.paths, taken=taken, settings=source.kafka, lines=FORMATS[source.format].lines)
+
+
+def refuse_changed(layout: Layout) -> None:
+    """Check after files were read that they are still as they were listed before.
+
+    A file that is written or replaced while it is read may have been read in part. A file that is gone was not.
+
+    Raises:
+        InputError: A file has changed.
+    """
+    source = layout.source
+    globs = source.paths if source.every is None else map(glob_of, source.paths)
+    there = {file.path: file for file in matching(tuple(path for path in globs if not is_of_topic(path)))}
+    for file in (*layout.base, *layout.files):
+        if there.get(file.path, file) != file:
+            raise InputError(
+                f"{file.path}: has changed while it was read, so nothing new was published; write files under another "
+                "name, rename them when they are complete, and run again"
+            )
 
 
 def sample(source: Source, path: str | None) -> Sample:
