@@ -86,7 +86,8 @@ def tables_of(path: str, *, signed: bool = False) -> Iterator[pa.Table]:
     except UNREADABLE as error:
         raise ValueError(unreadable(error)) from None
     if dead:
-        yield SCHEMA.empty_table().replace_schema_metadata({FILE: path, DEAD: str(dead)})
+        schema = SCHEMA.append(pa.field(SIGNATURE, pa.string())) if signed else SCHEMA
+        yield schema.empty_table().replace_schema_metadata({FILE: path, DEAD: str(dead)})
 
 
 def _layout(path: str, kind: str, *, signed: bool) -> Layout:

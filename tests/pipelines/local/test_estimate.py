@@ -1,6 +1,8 @@
 """`slackwater local`: a spec, a design for devices, their reports, estimates."""
 
+import gzip
 import json
+import logging
 import re
 import runpy
 from collections.abc import Callable
@@ -321,6 +323,52 @@ def test_files_that_cannot_be_used_are_named(command: Command) -> None:
     code, _, err = command("estimate", "design.json", "reports.csv", "-o", "reports.csv/a.csv")
     assert (code, err.count("\n")) == (4, 1)
     assert re.match(r"slackwater: \S*reports\.csv/\S+: Not a directory; check the path and your rights", err)
+
+
+MARK = "Zq7marker"
+_HEAD = "person,window,layer,symbol,sign,design,signature"
+BROKEN: dict[str, bytes | pa.Table] = {
+    "values.csv": f"{MARK},{MARK}\n1,2\n".encode(),
+    "semicolons.csv": f"person;{MARK}\n".encode(),
+    "quotes.csv": f'{_HEAD}\n1,0,0,0,1,{MARK},"{MARK}\n'.encode(),
+    "utf16.csv": f"{_HEAD}\n{MARK}".encode("utf-16"),
+    "twice.csv": f"{_HEAD},person,{MARK}\n".encode(),
+    "other.parquet": f"{MARK}\n".encode(),
+    "types.parquet": pa.table({"person": [MARK], "window": [[MARK]], MARK: [1]}),
+    "gzip.jsonl": gzip.compress(MARK.encode()),
+}
+"""Files that are not files of reports."""
+
+ODD = {
+    "cells.csv": "\n".join([_HEAD, *(",".join(MARK if at == place else "0" for at in range(7)) for place in range(7))])
+    + f'\n{MARK}\n{MARK},{MARK}\n"{MARK}" {MARK},0,0,0,1,,\n',
+    "members.jsonl": "\n".join(
+        [json.dumps({"person": {MARK: 1}, "window": [MARK], "design": MARK}), f'{{"{MARK}', MARK, f'["{MARK}"]', "{}"]
+    ),
+}
+"""Files with rows that are no reports."""
+
+
+def test_no_text_of_a_file_of_reports_is_in_a_message(command: Command, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    sent_files(command)
+    Path("mark").write_text(MARK)
+    for name, content in {**BROKEN, **{name: text.encode() for name, text in ODD.items()}}.items():
+        write_table(content, name) if isinstance(content, pa.Table) else Path(name).write_bytes(content)
+
+    told = [
+        command("estimate", "design.json", *files, *AT)
+        for files in (["good.csv", *ODD, "--secret", "secret"], BROKEN, ["good.csv", "--secret", "mark"])
+    ]
+    for name in BROKEN:
+        with pytest.raises(ValueError) as refused:  # noqa: PT011 - any text but one of the file
+            list(tables_of(name, signed=True))
+        told.append((3, "", str(refused.value)))
+
+    assert [code for code, _, _ in told[:3]] == [0, 3, 2]
+    assert "reports that no device of this survey sends (./cells.csv:" in told[0][1]
+    texts = [caplog.text, *(text for _, *texts in told for text in texts)]
+    assert [text for text in texts if MARK.lower() in text.lower()] == []
 
 
 def test_nothing_is_estimated_before_the_first_window_ends(command: Command) -> None:
