@@ -140,6 +140,13 @@ def _records(ending: str) -> tuple[tuple[str, str], ...]:
 
 
 _SANITISE = (("sanitise", "spec.yaml"),)
+_STAYS = (
+    ("format: parquet", "format: csv\n  types: {age: float64}"),
+    ("*.parquet", "*"),
+    ("  time: at\n  before: before_\n  after: after_\n", "  from: at\n  to: left\n"),
+)
+_STAY = f"{MARK},2026-01-01T10:00:00Z,2026-01-02T10:00:00Z,{MARK},7"
+_OF_STAYS = ("--entry=stay", "--to=left")
 _COPIES = (("run", "spec.yaml"), ("changelog", "spec.yaml", "-o", "copy"))
 Commands = tuple[tuple[str, ...], ...]
 OTHERS: dict[str, tuple[str, str, tuple[tuple[str, str], ...], dict[str, bytes | str], Commands]] = {
@@ -170,6 +177,34 @@ OTHERS: dict[str, tuple[str, str, tuple[tuple[str, str], ...], dict[str, bytes |
         IN_PARQUET,
         _days("parquet", _PARQUET_DAY, d3=_parquet({"stay": [MARK], "ward": [[MARK]]}, mark=MARK)),
         _COPIES,
+    ),
+    "stays with wrong times": (
+        "the end is before the start",
+        SPEC,
+        _STAYS,
+        {
+            "a.csv": "\n".join(
+                [
+                    f"stay,at,left,ward,age\n{_STAY}",
+                    _STAY.replace("2026-01-01", "2026-01-03"),
+                    _STAY.replace("2026-01-02T10:00:00Z", MARK),
+                    _STAY.replace("2026-01-01T10:00:00Z", MARK),
+                    f"{MARK},{MARK},{MARK},{MARK},{MARK}\n{MARK}\n",
+                ]
+            )
+        },
+        _COPIES,
+    ),
+    "first stays with wrong ends": (
+        "time not understood",
+        SPEC,
+        (),
+        {"a.csv": f"stay,at,left,ward\n{MARK},2026-01-01T10:00:00Z,{MARK},{MARK}\n"},
+        (
+            ("changelog", "data/*.csv", "--suggest", *_OF_STAYS, "--from=at"),
+            ("changelog", "data/*.csv", "-o", "copy", *_OF_STAYS, "--from=at"),
+            ("init", "first.yaml", "--path=data/*.csv", *_OF_STAYS, "--time=at", *_INIT),
+        ),
     ),
     "evaluate": (
         "time not understood",
