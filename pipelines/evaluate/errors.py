@@ -1,6 +1,6 @@
 """Observed and predicted errors of the numbers of a release. NOT FOR RELEASE: computed from exact values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from pipelines.epochs.job import Job
 from pipelines.plan.document import series_document
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.linear_part import LinearPart
+from privacy.planning.part import Part
 from privacy.series import Family, Series, totals
 from transforms.aggregation.node_sums import BOUNDED, EXACT, NodeKey, dense, gathered
 from transforms.release.estimated_numbers import estimates_of
@@ -69,14 +70,10 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
     for number, query in enumerate(job.aggregation.queries):
         errors = {(series, RANGE): _Errors() for series in query.publish if query.ranges}
         errors = {(series, ""): _Errors() for series in query.publish} | errors
-        for released in job.plan.linear(number):
+        for part in job.plan.of_query(number):
             for chunk in range(job.aggregation.chunks(number)):
-                for _, bounded, exact in _sums(job, sums, number, released.family, chunk):
-                    _compare(errors, job, released, bounded, exact, runs)
-        part = job.plan.adaptive_of(number)
-        if part is not None:
-            for _, bounded, exact in _sums(job, sums, number, "net", 0):
-                _compare_adaptive(errors, job, part, bounded, exact, runs)
+                for _, bounded, exact in _sums(job, sums, number, part.family, chunk):
+                    _COMPARISONS[type(part)](errors, job, part, bounded, exact, runs)
         numbers = [
             {
                 **series_document(series, job.plan),
@@ -177,3 +174,6 @@ def _compare_adaptive(
         values = released_anew(part, leaves)
         found.add("rmse_observed", (values - aim) * grid)
         found.add("rmse_total", (values - goal) * grid)
+
+
+_COMPARISONS: Mapping[type[Part], Callable[..., None]] = {LinearPart: _compare, AdaptivePart: _compare_adaptive}

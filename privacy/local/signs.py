@@ -141,6 +141,11 @@ class Signs:
         """Return the shape of the sums of reports."""
         return (basis.questions,)
 
+    def summed(self, symbol: Ints, sign: Ints, basis: Basis, space: MutationSpace, *, once: bool) -> Ints:
+        """Return the sums of reports on a node, of the shape `sums`."""
+        ups, downs = (np.bincount(symbol[sign == one], minlength=basis.questions) for one in (1, -1))
+        return ups - downs
+
     def variance_of_change(self, basis: Basis, space: MutationSpace) -> float:
         """Return the variance of a change, for one person who reports on its node without a change."""
         return basis.variance / float(self.gain) ** 2

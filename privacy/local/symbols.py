@@ -91,6 +91,11 @@ class Symbols:
         """Return the shape of the sums of reports."""
         return (1 if once else 2, basis.answers)
 
+    def summed(self, symbol: Ints, sign: Ints, basis: Basis, space: MutationSpace, *, once: bool) -> Ints:
+        """Return the sums of reports on a node, of the shape `sums`."""
+        ends = (symbol,) if once else space.ends(symbol[symbol > 0])
+        return np.stack([np.bincount(each, minlength=space.answers + 1)[: space.answers] for each in ends])
+
     def variance_of_change(self, basis: Basis, space: MutationSpace) -> float:
         """Return the variance of a change, for one person who reports without a change; the largest answer's."""
         away, to = space.degrees()

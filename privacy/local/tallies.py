@@ -9,7 +9,6 @@ from privacy.local.chance import Ints
 from privacy.local.client import Reports
 from privacy.local.design import Design
 from privacy.local.intervals import Bounds
-from privacy.local.signs import Signs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +49,7 @@ def tally(design: Design, reports: Reports) -> dict[int, Tally]:
         mine = reports.layer == number
         symbol, sign = reports.symbol[mine].astype(np.int64), reports.sign[mine]
         randomiser = design.layers[number].randomiser
-        if isinstance(randomiser, Signs):
-            ups = np.bincount(symbol[sign > 0], minlength=design.basis.questions)
-            sums = ups - np.bincount(symbol[sign < 0], minlength=design.basis.questions)
-        elif design.reported == "once":
-            sums = np.bincount(symbol, minlength=design.answers + 1)[None, : design.answers]
-        else:
-            before, after = design.space.ends(symbol[symbol > 0])
-            least = design.answers + 1
-            sums = np.stack([np.bincount(ends, minlength=least)[:-1] for ends in (before, after)])
+        sums = randomiser.summed(symbol, sign, design.basis, design.space, once=design.reported == "once")
         found[number] = Tally(reports=len(symbol), sums=sums)
     return found
 

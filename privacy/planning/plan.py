@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from privacy.accounting.accounting import Budget
 from privacy.noise.kinds import Accounting, Mechanism
-from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.demand import Demand
 from privacy.planning.linear_part import LinearPart
 from privacy.planning.part import Part
@@ -45,9 +44,9 @@ class Plan:
         """The guarantee in words, with all its conditions."""
         return " ".join([self.claim, *self.conditions])
 
-    def of_query(self, query: int) -> tuple[Part, ...]:
-        """Return the parts of a query."""
-        return tuple(part for part in self.parts if part.query == query)
+    def of_query(self, query: int, family: Family | None = None) -> tuple[Part, ...]:
+        """Return the parts of a query, of all families or one."""
+        return tuple(part for part in self.parts if part.query == query and family in (None, part.family))
 
     def linear(self, query: int, family: Family | None = None) -> tuple[LinearPart, ...]:
         """Return the parts of a query that a strategy releases; none if the query is published adaptively.
@@ -56,12 +55,7 @@ class Plan:
             query: its place.
             family: the leaf sums that the parts use; None: any.
         """
-        found = (part for part in self.of_query(query) if isinstance(part, LinearPart))
-        return tuple(part for part in found if family in (None, part.family))
-
-    def adaptive_of(self, query: int) -> AdaptivePart | None:
-        """Return the part of a query that is published adaptively; None if a strategy publishes all windows."""
-        return next((part for part in self.of_query(query) if isinstance(part, AdaptivePart)), None)
+        return tuple(part for part in self.of_query(query, family) if isinstance(part, LinearPart))
 
     def publishing(self, query: int, series: Series) -> LinearPart:
         """Return the part from which a strategy publishes a series."""

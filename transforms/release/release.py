@@ -13,13 +13,16 @@ rows as a full one. A runner may run any step twice, so noise is followed by a R
 second attempt of a whole run samples again, and nothing of the first may have been published.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import apache_beam as beam
 
+from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.document import digest
+from privacy.planning.linear_part import LinearPart
+from privacy.planning.part import Part
 from privacy.planning.plan import Plan
 from privacy.series import Ints
 from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed, dense, gathered
@@ -37,6 +40,12 @@ from transforms.release.sampled_chunk import SampledChunk
 
 NODES = "nodes"
 ESTIMATES = "estimates"
+
+CHUNKS: Mapping[type[Part], Callable[[Any, int], Chunk[Any]]] = {
+    LinearPart: LinearChunk,
+    AdaptivePart: lambda parts, _: SampledChunk(*parts),
+}
+"""How parts of each kind are released; made from the parts of a query and family, and the number of cells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +149,8 @@ def protect(
 def chunk_of(release: ReleasePlan, key: NodeKey) -> Chunk[Any]:
     """Return the chunk that releases the parts of a key."""
     _, number, family, _ = key
-    if (adaptive := release.plan.adaptive_of(number)) is not None:
-        return SampledChunk(adaptive)
-    return LinearChunk(release.plan.linear(number, family), len(release.aggregation.cells_of(key)))
+    parts = release.plan.of_query(number, family)
+    return CHUNKS[type(parts[0])](parts, len(release.aggregation.cells_of(key)))
 
 
 def _blocks(aggregation: Aggregation, key: NodeKey, payloads: Iterable[bytes]) -> Iterator[Ints]:

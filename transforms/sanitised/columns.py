@@ -7,7 +7,9 @@ A set is a list, or a text of elements with a separator between them; blanks aro
 is a text, in the order of the list of elements.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +17,6 @@ import pyarrow.compute as pc
 
 from privacy.noise.odds import Integers
 from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
-from privacy.sanitised.grid import Grid
 from privacy.sanitised.record import Sanitisation
 from transforms.common.kinds import decode, is_text, one_chunk, plain, to_key, to_kind, to_mask
 
@@ -43,17 +44,7 @@ def to_codes(columns: Sequence[pa.Array], attribute: Attribute, separator: str =
         attribute: The attribute.
         separator: Text between the elements of a set that is a text.
     """
-    match attribute:
-        case Number():
-            return _steps(columns[0], attribute.grid, attribute.missing)[:, None]
-        case Curve():
-            points = [_steps(column, attribute.grid, attribute.missing) for column in columns]
-            return np.stack(points, axis=1)
-        case Category():
-            places = pc.index_in(_texts(columns[0]), value_set=pa.array(attribute.values, pa.string()))
-            return _integers(pc.fill_null(places, attribute.missing))[:, None]
-        case Subset():
-            return _memberships(columns[0], attribute.values, separator)
+    return CONVERSIONS[type(attribute)].codes(columns, attribute, separator)
 
 
 def to_columns(codes: Integers, attribute: Attribute, separator: str = SEPARATOR) -> dict[str, pa.Array]:
@@ -64,24 +55,55 @@ def to_columns(codes: Integers, attribute: Attribute, separator: str = SEPARATOR
         attribute: The attribute.
         separator: Text between the elements of a set.
     """
-    match attribute:
-        case Number():
-            return {attribute.name: pa.array(attribute.grid.values(codes[:, 0]))}
-        case Curve():
-            values = attribute.grid.values(codes)
-            return {name: pa.array(values[:, place]) for place, name in enumerate(attribute.points)}
-        case Category():
-            return {attribute.name: pa.array(attribute.values, pa.string()).take(pa.array(codes[:, 0]))}
-        case Subset():
-            ends = np.append(0, np.cumsum(codes.sum(axis=1)))
-            elements = pa.array(attribute.values, pa.string()).take(pa.array(np.nonzero(codes)[1]))
-            lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), elements)
-            return {attribute.name: pc.binary_join(lists, separator)}
+    return CONVERSIONS[type(attribute)].columns(codes, attribute, separator)
 
 
-def _steps(column: pa.Array, grid: Grid, missing: int) -> Integers:
-    values, _ = to_kind(_scalars(column), "float64")
-    return grid.codes(pc.fill_null(values, float("nan")).to_numpy(zero_copy_only=False), missing=missing)
+def _step_codes(columns: Sequence[pa.Array], attribute: Number | Curve, _: str) -> Integers:
+    numbers = [to_kind(_scalars(column), "float64")[0] for column in columns]
+    filled = [pc.fill_null(values, float("nan")).to_numpy(zero_copy_only=False) for values in numbers]
+    return np.stack([attribute.grid.codes(values, missing=attribute.missing) for values in filled], axis=1)
+
+
+def _step_columns(codes: Integers, attribute: Number | Curve, _: str) -> dict[str, pa.Array]:
+    values = attribute.grid.values(codes)
+    return {name: pa.array(values[:, place]) for place, name in enumerate(attribute.columns)}
+
+
+def _value_codes(columns: Sequence[pa.Array], attribute: Category, _: str) -> Integers:
+    places = pc.index_in(_texts(columns[0]), value_set=pa.array(attribute.values, pa.string()))
+    return _integers(pc.fill_null(places, attribute.missing))[:, None]
+
+
+def _value_columns(codes: Integers, attribute: Category, _: str) -> dict[str, pa.Array]:
+    return {attribute.name: pa.array(attribute.values, pa.string()).take(pa.array(codes[:, 0]))}
+
+
+def _set_codes(columns: Sequence[pa.Array], attribute: Subset, separator: str) -> Integers:
+    return _memberships(columns[0], attribute.values, separator)
+
+
+def _set_columns(codes: Integers, attribute: Subset, separator: str) -> dict[str, pa.Array]:
+    ends = np.append(0, np.cumsum(codes.sum(axis=1)))
+    elements = pa.array(attribute.values, pa.string()).take(pa.array(np.nonzero(codes)[1]))
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), elements)
+    return {attribute.name: pc.binary_join(lists, separator)}
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """Conversion of attributes of one kind, as `to_codes` and `to_columns`; codes are kept as type `kept`."""
+
+    codes: Callable[[Sequence[pa.Array], Any, str], Integers]
+    columns: Callable[[Integers, Any, str], dict[str, pa.Array]]
+    kept: pa.DataType = field(default_factory=pa.int64)
+
+
+CONVERSIONS: Mapping[type[Attribute], Conversion] = {
+    Number: Conversion(_step_codes, _step_columns),
+    Curve: Conversion(_step_codes, _step_columns),
+    Category: Conversion(_value_codes, _value_columns),
+    Subset: Conversion(_set_codes, _set_columns, kept=pa.int8()),
+}
 
 
 def _texts(column: pa.Array) -> pa.Array:

@@ -8,14 +8,15 @@
 Shares are of records that have the value, or count as having it because they have no valid one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privacy.sanitised.attributes import Attribute, Category, Subset
+from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
 from privacy.sanitised.estimates import Channel, Estimate, element_shares, joint_shares, means, shares
 from privacy.sanitised.record import Sanitisation
 from transforms.sanitised.columns import SEPARATOR, to_codes
@@ -42,7 +43,7 @@ def estimated(records: pa.Table, record: Sanitisation, *, separator: str = SEPAR
     Raises:
         ValueError: There are no records.
     """
-    return pa.concat_tables([_of_one(records, attribute, separator) for attribute in record.attributes])
+    return pa.concat_tables([_ESTIMATES[type(one)](records, one, separator) for one in record.attributes])
 
 
 def joint(records: pa.Table, categories: Sequence[Category]) -> pa.Table:
@@ -64,24 +65,34 @@ def joint(records: pa.Table, categories: Sequence[Category]) -> pa.Table:
     return _table(" ".join(one.name for one in categories), values, "share", found)
 
 
-def _of_one(records: pa.Table, attribute: Attribute, separator: str) -> pa.Table:
-    match attribute:
-        case Category():
-            codes = to_codes([records[attribute.name]], attribute)[:, 0]
-            counts = np.bincount(codes, minlength=len(attribute.values))
-            try:
-                return _table(attribute.name, attribute.values, "share", shares(counts, attribute))
-            except ValueError:  # a response without estimates of shares
-                if not records.num_rows:
-                    raise
-                return SCHEMA.empty_table()
-        case Subset():
-            found = to_codes([records[attribute.name]], attribute, separator).sum(axis=0)
-            return _table(attribute.name, attribute.values, "share", element_shares(found, records.num_rows, attribute))
-        case _:
-            numbers = np.stack([pc.cast(records[name], pa.float64()).to_numpy() for name in attribute.columns], 1)
-            values = [None] if attribute.estimates is None else attribute.columns
-            return _table(attribute.name, values, "mean", means(numbers, attribute.noise_of_each, attribute.grid.step))
+def _of_category(records: pa.Table, attribute: Category, _: str) -> pa.Table:
+    codes = to_codes([records[attribute.name]], attribute)[:, 0]
+    counts = np.bincount(codes, minlength=len(attribute.values))
+    try:
+        return _table(attribute.name, attribute.values, "share", shares(counts, attribute))
+    except ValueError:  # a response without estimates of shares
+        if not records.num_rows:
+            raise
+        return SCHEMA.empty_table()
+
+
+def _of_set(records: pa.Table, attribute: Subset, separator: str) -> pa.Table:
+    found = to_codes([records[attribute.name]], attribute, separator).sum(axis=0)
+    return _table(attribute.name, attribute.values, "share", element_shares(found, records.num_rows, attribute))
+
+
+def _of_grid(records: pa.Table, attribute: Number | Curve, _: str) -> pa.Table:
+    numbers = np.stack([pc.cast(records[name], pa.float64()).to_numpy() for name in attribute.columns], 1)
+    values = [None] if attribute.estimates is None else attribute.columns
+    return _table(attribute.name, values, "mean", means(numbers, attribute.noise_of_each, attribute.grid.step))
+
+
+_ESTIMATES: Mapping[type[Attribute], Callable[[pa.Table, Any, str], pa.Table]] = {
+    Number: _of_grid,
+    Curve: _of_grid,
+    Category: _of_category,
+    Subset: _of_set,
+}
 
 
 def _table(attribute: str, values: Sequence[str | None], kind: str, found: Estimate) -> pa.Table:

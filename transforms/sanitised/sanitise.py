@@ -23,12 +23,11 @@ from apache_beam.transforms.window import GlobalWindows
 
 from privacy.counted import counted
 from privacy.noise.odds import Integers
-from privacy.sanitised.attributes import Subset
 from privacy.sanitised.record import Sanitisation
 from transforms.common.hashing import unit_hash
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.kinds import one_chunk, to_key
-from transforms.sanitised.columns import SEPARATOR, source_columns, to_codes, to_columns
+from transforms.sanitised.columns import CONVERSIONS, SEPARATOR, source_columns, to_codes, to_columns
 
 SHARDS = 16
 
@@ -138,8 +137,7 @@ def _by_name(payload: bytes, record: Sanitisation, entry: str, separator: str) -
     names = names_of(table, entry)
     coded = {"name": names.cast(pa.large_string())}
     for attribute, codes in zip(record.attributes, _coded(table, record, separator), strict=True):
-        kind = pa.int8() if isinstance(attribute, Subset) else pa.int64()
-        flat = pa.array(codes.ravel()).cast(kind)
+        flat = pa.array(codes.ravel()).cast(CONVERSIONS[type(attribute)].kept)
         coded[f"codes {attribute.name}"] = pa.FixedSizeListArray.from_arrays(flat, attribute.width)
     table, shard = pa.table(coded), unit_hash(names) % np.uint64(SHARDS)
     for one in np.unique(shard).tolist():

@@ -15,6 +15,7 @@ from privacy.cells.choice import CellChoice
 from privacy.cells.space import Axis
 from privacy.constraint import AtMost, AtOnce, Constraint, Within
 from privacy.measure import Measure
+from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.adaptive_rules import period_of
 from privacy.planning.demand import Demand
 from privacy.planning.document import digest, plan_from_json, plan_to_json
@@ -65,7 +66,7 @@ def test_all_parts_together_spend_the_budget_and_a_plan_is_read_back(adaptive, s
     plan = planned(*adaptive, **settings)
 
     shares = [sum(part.share for part in plan.of_query(q)) for q in range(len(adaptive))]
-    sampled = [part for q in range(len(adaptive)) if (part := plan.adaptive_of(q)) is not None]
+    sampled = [part for part in plan.parts if isinstance(part, AdaptivePart)]
     for part in sampled:
         assert Fraction(part.share) >= spent_adaptively(part.rule, part.scales)
     whole = 1.0
