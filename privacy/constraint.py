@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
 from privacy.checks import at_least
+from privacy.problems import RuleError
 from privacy.touched import Touched, at_most
 
 
@@ -68,6 +69,7 @@ class Within:
     at_once: ClassVar[None] = None
     column: ClassVar[None] = None
     changes: ClassVar[None] = None
+    entries: ClassVar[None] = None
     span: int
 
     def __post_init__(self) -> None:
@@ -123,7 +125,10 @@ class AtOnce:
         if (self.changes is None) != (self.block is None):
             raise ValueError("give changes with the block that they are counted in")
         if self.changes is not None and self.block is not None:
-            at_least("at_most", self.changes, 2)
+            if self.changes < 2:
+                raise RuleError(
+                    "one state in a span is a window of that length; use schedule.every, or at_most: 2", "at_most"
+                )
             at_least("block", self.block, 1)
 
     @property

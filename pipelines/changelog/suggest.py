@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from pipelines.changelog.first_spec import ENTRY, FILL_IN, first_spec, in_flow, section_of
-from pipelines.spec.queries import PUBLISHED
 from transforms.common.kinds import NUMERIC
 from transforms.common.source import Source
+from transforms.release.published_columns import PUBLISHED
 from transforms.sources.columns.layout import Layout
 from transforms.sources.formats.table import FORMATS
 from transforms.sources.inspection import measurable

@@ -1,5 +1,6 @@
 """The shape of `privacy:` in a spec: the privacy unit, the budget and the contribution bound."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
 
@@ -10,10 +11,13 @@ from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, Section, Text
 from pipelines.spec.ordered import Step
 from pipelines.spec.words import show
+from privacy.accounting.accounting import budget_problems
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.noise.kinds import NOISE, PURE, Accounting, Mechanism
+from privacy.planning.constraint_rules import ALONE, constraint_problems
 from privacy.planning.make_plan import Split
+from privacy.problems import RuleError
 from privacy.protection import EVERYTHING, Protection, Span
 
 _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
@@ -68,21 +72,6 @@ class ConstraintSection(Section):
         """Whether only the number of a unit's entries at one time is bounded."""
         return self.entries is not None and self.at_most is None
 
-    @property
-    def spans(self) -> list[tuple[str, ...]]:
-        """Places of time spans, relative to this section."""
-        return self._places("within")
-
-    @property
-    def numbers(self) -> list[tuple[str, ...]]:
-        """Places of numbers of entries, relative to this section."""
-        return self._places("entries")
-
-    def _places(self, key: str) -> list[tuple[str, ...]]:
-        own = [(key,)] if getattr(self, key) is not None else []
-        classes = (self.classes or {}).items()
-        return own + [("classes", name, key) for name, c in classes if getattr(c, key) is not None]
-
     def constraint(self) -> Constraint:
         """Return the constraint that the section describes; classes are in the order of their names."""
         if self.at_once and self.entries is not None:
@@ -97,6 +86,10 @@ def _entries_problems(entries: int | None, at_most: int | None) -> list[Problem]
     if entries is None or at_most is not None:
         return []
     return [(("entries",), "goes with a number of changes: {at_most: 4, entries: 1}")]
+
+
+def _of_constraint(found: Iterable[RuleError]) -> list[Problem]:
+    return [(("constraint", *problem.path), problem.message) for problem in found]
 
 
 def _plain(at_most: int | None, within: int | None, entries: int | None) -> AtMost | Within:
@@ -175,7 +168,8 @@ class PrivacySection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        refuse([*self._budget_problems(), *self._constraint_problems()])
+        found = budget_problems(self.mechanism, self.accounting, delta=self.delta)
+        refuse([*((problem.path, problem.message) for problem in found), *self._constraint_problems()])
         return self
 
     @property
@@ -238,17 +232,6 @@ class PrivacySection(Section):
             return [(("constraint",), message)]
         return []
 
-    def _budget_problems(self) -> list[Problem]:
-        if self.delta > 0:
-            return []
-        if self.mechanism not in ("auto", PURE):
-            message = f"missing; {self.mechanism.capitalize()} noise needs one, add delta: 1.0e-9"
-            return [(("delta",), message)]
-        if self.accounting not in (None, "naive", "paper"):
-            message = f"missing; accounting {self.accounting} needs one, add delta: 1.0e-9"
-            return [(("delta",), f"{message} or use accounting: naive")]
-        return []
-
     def _constraint_problems(self) -> list[Problem]:
         owned = self.unit != "entry"
         if self.partly is not None:
@@ -260,11 +243,9 @@ class PrivacySection(Section):
             return [(("constraint",), f"missing; add constraint: with {_CONSTRAINTS}")]
         if self.constraint is None:
             return []
-        if not owned:
-            message = "an entry is one at any time; name the owner under privacy.unit, or remove it"
-            return [(("constraint", *place), message) for place in self.constraint.numbers]
-        message = "an owner's entries are not bounded by a time span; use at_most"
-        return [(("constraint", *place), message) for place in self.constraint.spans]
+        if self.constraint.at_once and not owned:
+            return [(("constraint", "entries"), ALONE)]
+        return _of_constraint(constraint_problems(self.constraint.constraint(), owner=owned))
 
     def _span_problems(self, *, owned: bool) -> list[Problem]:
         """Find problems of the bound under a span: on a unit's entries at a time, and on its changes in each block."""
@@ -272,15 +253,15 @@ class PrivacySection(Section):
         if self.states is not None:
             problems.append((("states",), "bounds changes, which protects: {span: ...} needs no bound of; remove it"))
         if self.constraint is not None and self.constraint.at_most is not None:
-            if self.constraint.at_most == 1:
-                message = "one state in a span is a window of that length; use schedule.every, or at_most: 2"
-                problems.append((("constraint", "at_most"), message))
+            try:
+                AtOnce(changes=self.constraint.at_most, block=1)
+            except RuleError as problem:
+                problems += _of_constraint([problem])
             if owned and self.constraint.entries is None:
                 message = "missing; say how many of an owner's entries count at once, add entries: 3"
                 problems.append((("constraint", "entries"), message))
             if not owned and self.constraint.entries is not None:
-                message = "an entry is one at any time; name the owner under privacy.unit, or remove it"
-                problems.append((("constraint", "entries"), message))
+                problems.append((("constraint", "entries"), ALONE))
         elif self.constraint is not None and not self.constraint.at_once:
             message = "bounds changes, which protects: {span: ...} needs no bound of; "
             use = "use constraint: {entries: 3}, how many of an owner's entries count at once"
@@ -288,8 +269,7 @@ class PrivacySection(Section):
             use += ", in each block of one span"
             problems.append((("constraint",), message + use))
         elif self.constraint is not None and not owned:
-            message = "an entry is one at any time; name the owner under privacy.unit, or remove it"
-            problems.append((("constraint", "entries"), message))
+            problems.append((("constraint", "entries"), ALONE))
         elif self.constraint is None and owned:
             message = "missing; say how many of an owner's entries count at once, add constraint: {entries: 3}"
             problems.append((("constraint",), message))

@@ -31,20 +31,14 @@ from pipelines.spec.strategies import Strategy
 from pipelines.spec.words import show
 from privacy.cells.choice import CellChoice
 from privacy.counted import counted
-from privacy.problems import RuleError
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Box, Scalar
 from transforms.common.errors import SpecError
+from transforms.release.published_columns import name_problems
 from transforms.release.query_rules import consistency_problems, quantile_problems, range_problems
 
 MOST_CELLS = 10_000_000
-
-PUBLISHED = (
-    *("query", "kind", "window_start", "window_end", "value", "stddev", "ci_low", "ci_high"),
-    *("exact", "bounded", "layer", "node_start", "node_end", "noisy_value", "scale", "mechanism"),
-)
-"""Columns of the published files, in addition to the keys of the queries."""
 
 
 def _condition(text: str) -> str:
@@ -149,9 +143,6 @@ class QuerySection(Section):
     def _check(self) -> Self:
         problems: list[Problem] = []
         for name, cells in self.by.items():
-            if name.lower() in PUBLISHED:
-                message = "the published files have a column of this name; rename it in the source"
-                problems.append((("by", name), message))
             if isinstance(cells, list):
                 problems.extend((("by", name, *place), text) for place, text in _listed_twice(cells))
         ordered = [name for name in self.by if name in self.ordered]
@@ -161,7 +152,7 @@ class QuerySection(Section):
         if self.cells >= MOST_CELLS:
             fewer = "take larger steps" if ordered else "list fewer"
             problems.append((("by",), f"{counted(self.cells, 'cell')}; {fewer}, below {MOST_CELLS:,} in all"))
-        found: list[RuleError] = []
+        found = list(name_problems(self.by, ()))
         if self.consistent:
             kinds = [number for number in self.publish if isinstance(number, str)]
             low = self.measure.min if self.measure.column is not None else None

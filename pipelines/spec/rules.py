@@ -25,8 +25,9 @@ from privacy.problems import RuleError
 from privacy.strategies.candidates import QueryNumbers, StrategyTerms
 from privacy.strategies.table import problems as problems_of_strategies
 from transforms.aggregation.expression import Condition
-from transforms.release.quantile_tables import QUANTILE
+from transforms.release.published_columns import OF_QUANTILES, name_problems
 from transforms.release.query_rules import Read, near_problems, size_problems
+from transforms.release.query_rules import kind_problems as of_kinds
 
 MOST_WINDOWS = 10_000_000
 
@@ -175,30 +176,21 @@ def distance_problems(queries: list[QuerySection], privacy: PrivacySection) -> I
 
 def column_problems(queries: list[QuerySection], strategy: Strategy) -> Iterator[Problem]:
     """Find keys with the name of a published column. Some columns exist only for quantiles or adaptive queries."""
-    taken = {QUANTILE: "quantiles"} if any(query.quantiles for query in queries) else {}
+    some = [OF_QUANTILES] if any(query.quantiles for query in queries) else []
     for query in queries:
         if (section := adaptive_of(query, strategy)) is not None:
-            columns = adaptive_columns(POLICIES[section.policy], "auto" if query.over is None else query.over.strategy)
-            taken |= {column.name: column.of for column in columns}
+            some += adaptive_columns(POLICIES[section.policy], "auto" if query.over is None else query.over.strategy)
     for place, query in enumerate(queries):
-        for key in query.by:
-            what = taken.get(key.lower())
-            if what is not None:
-                message = f"the published files have a column {key.lower()}, for {what}; rename it in the source"
-                yield ("queries", place, "by", key), message
+        yield from _below(name_problems(query.by, some), "queries", place)
 
 
 def kind_problems(queries: list[QuerySection]) -> Iterator[Problem]:
     """Find columns whose ranges are of numbers in one place and of times in another."""
-    measured = {query.measure.column for query in queries}
-    keys = [
-        (place, name, key.key().moments) for place, query in enumerate(queries) for name, key in query.ordered.items()
-    ]
-    numbers = measured | {name for _, name, moments in keys if not moments}
-    for place, name, moments in keys:
-        if moments and name in numbers:
-            message = "ranges of times, but the column holds numbers elsewhere; use one kind"
-            yield ("queries", place, "by", name), message
+    ordered = [{name: key.key() for name, key in query.ordered.items()} for query in queries]
+    numbers = {query.measure.column for query in queries if query.measure.column is not None}
+    numbers |= {name for keys in ordered for name, key in keys.items() if not key.moments}
+    for place, keys in enumerate(ordered):
+        yield from _below(of_kinds(keys, numbers), "queries", place)
 
 
 def adaptive_of(query: QuerySection, strategy: Strategy) -> AdaptiveSection | None:

@@ -5,7 +5,7 @@ This module searches the least noise whose proved epsilon and delta are within t
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -21,6 +21,7 @@ from privacy.bisection import last_holding
 from privacy.checks import at_least, positive
 from privacy.counted import counted
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
+from privacy.problems import RuleError, enforce, placed
 from privacy.upward import above, shown
 
 __all__ = [
@@ -196,12 +197,27 @@ def _check(budget: Budget, mechanism: Mechanism, accounting: Accounting) -> None
         raise ValueError(f"mechanism {mechanism!r} must be laplace or gaussian")
     if accounting not in ACCOUNTINGS:
         raise ValueError(f"accounting {accounting!r} must be one of {', '.join(ACCOUNTINGS)}")
-    if budget.delta > 0:
+    with placed("privacy"):
+        enforce(budget_problems(mechanism, accounting, delta=budget.delta))
+
+
+def budget_problems(
+    mechanism: Mechanism | Literal["auto"], accounting: Accounting | None, *, delta: float
+) -> Iterator[RuleError]:
+    """Yield the reason why a budget needs a delta; its path starts at `privacy` of a spec.
+
+    Args:
+        mechanism: kind of noise; `auto` for any.
+        accounting: how measurements are composed; None for the default.
+        delta: delta of the budget.
+    """
+    if delta > 0:
         return
-    if not NOISE[mechanism].pure:
-        raise ValueError("Gaussian noise needs delta above 0; give a delta or use Laplace noise")
-    if accounting not in ("naive", "paper"):
-        raise ValueError(f"accounting {accounting} needs delta above 0; give a delta or use naive")
+    if mechanism != "auto" and not NOISE[mechanism].pure:
+        yield RuleError(f"missing; {mechanism.capitalize()} noise needs one, add delta: 1.0e-9", "delta")
+    elif accounting not in (None, "naive", "paper"):
+        message = f"missing; accounting {accounting} needs one, add delta: 1.0e-9 or use accounting: naive"
+        yield RuleError(message, "delta")
 
 
 def _largest(fits: Callable[[float], bool], *, start: float) -> float:

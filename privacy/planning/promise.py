@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 
 from privacy.constraint import Constraint, alone
+from privacy.planning.constraint_rules import constraint_problems
 from privacy.planning.query_rules import near_changes
-from privacy.problems import enforce
+from privacy.problems import enforce, placed
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.touched import Touched
 
@@ -40,6 +41,8 @@ class Promise:
 
     def __post_init__(self) -> None:
         if self.span is None:
+            with placed("privacy", "constraint"):
+                enforce(constraint_problems(self.constraint, owner=self.owner))
             return
         at_once = self.constraint.at_once
         if at_once is None:

@@ -6,8 +6,9 @@ from privacy.planning.plan import Plan
 from privacy.problems import enforce, placed
 from privacy.protection import Protection
 from transforms.aggregation.node_sums import Aggregation
-from transforms.aggregation.queries import Query
-from transforms.release.query_rules import problems
+from transforms.aggregation.queries import Query, numbers_and_times
+from transforms.release.published_columns import columns_of_some, name_problems
+from transforms.release.query_rules import kind_problems, problems
 
 
 def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
@@ -26,11 +27,14 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
             raise ValueError(
                 f"query {name}: a strategy over cells works on all of them at once; set it in `Query.over`"
             )
+    some, (numbers, _) = columns_of_some(aggregation.queries), numbers_and_times(aggregation.queries)
     for query in aggregation.queries:
         if query.adaptive is not None and query.consistent:
             enforce(not_consistent(query.name))
         with placed("queries", query.name):
             enforce(problems(query, plan))
+            enforce(kind_problems(dict(query.ordered), numbers))
+            enforce(name_problems([name for name, _ in query.by], some))
         if moved := _moved(query, plan.promise.protects):
             raise ValueError(
                 f"query {query.name}: ranges of {', '.join(moved)} are near in the plan or in the query, not in both"

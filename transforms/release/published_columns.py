@@ -3,7 +3,7 @@
 All queries of a release have the same columns: a key that a query does not have is null.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow as pa
 from privacy.adaptive import base
 from privacy.columns import Column
 from privacy.planning.adaptive_rules import EVERY_COLUMN, adaptive_columns
+from privacy.problems import RuleError
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Scalar
@@ -122,3 +123,23 @@ def published_cells(key: Sequence[Scalar] | OrderedKey, kind: pa.DataType, first
 
 def constant(text: str, rows: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array([text])).cast(pa.string())
+
+
+PUBLISHED = frozenset({*estimates_types(()), *nodes_types(()), "exact", "bounded"})
+"""Columns of published files, and of `evaluate`, without the keys of queries and the columns that some queries add."""
+
+
+def name_problems(keys: Iterable[str], some: Iterable[Column]) -> Iterator[RuleError]:
+    """Yield the keys of a query that have the name of a published column.
+
+    Args:
+        keys: Keys of the query.
+        some: Columns that queries of the release add.
+    """
+    taken = {column.name: column.of for column in some}
+    for key in keys:
+        if key.lower() in PUBLISHED:
+            yield RuleError("the published files have a column of this name; rename it in the source", "by", key)
+        elif (what := taken.get(key.lower())) is not None:
+            message = f"the published files have a column {key.lower()}, for {what}; rename it in the source"
+            yield RuleError(message, "by", key)

@@ -3,7 +3,7 @@
 Paths start at a query of the spec.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from privacy.counted import counted
@@ -125,6 +125,18 @@ def range_problems(ordered: Collection[str], *, consistent: bool) -> Iterator[Ru
         yield RuleError(message)
     elif consistent:
         yield RuleError("ranges are sums of cells as they are; remove them, or consistent")
+
+
+def kind_problems(ordered: Mapping[str, OrderedKey], numbers: Collection[str]) -> Iterator[RuleError]:
+    """Yield the keys of a query with ranges of times in a column that holds numbers elsewhere.
+
+    Args:
+        ordered: Keys whose cells are ranges.
+        numbers: Columns that any query measures, or of which it has ranges of numbers.
+    """
+    for name, key in ordered.items():
+        if key.moments and name in numbers:
+            yield RuleError("ranges of times, but the column holds numbers elsewhere; use one kind", "by", name)
 
 
 def problems(query: Query, plan: Plan) -> Iterator[RuleError]:

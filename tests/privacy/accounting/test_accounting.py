@@ -284,10 +284,10 @@ def test_gaussian_calibration_agrees_with_dp_accounting(budget):
 @pytest.mark.parametrize(
     ("mechanism", "accounting", "message"),
     [
-        ("gaussian", "pld", "Gaussian noise needs delta above 0"),
-        ("gaussian", "naive", "Gaussian noise needs delta above 0"),
-        ("laplace", "pld", "accounting pld needs delta above 0"),
-        ("laplace", "zcdp", "accounting zcdp needs delta above 0"),
+        ("gaussian", "pld", "privacy.delta: missing; Gaussian noise needs one"),
+        ("gaussian", "naive", "privacy.delta: missing; Gaussian noise needs one"),
+        ("laplace", "pld", "privacy.delta: missing; accounting pld needs one"),
+        ("laplace", "zcdp", "privacy.delta: missing; accounting zcdp needs one"),
         ("cauchy", "naive", "mechanism 'cauchy' must be laplace or gaussian"),
         ("laplace", "nave", "accounting 'nave' must be one of naive, advanced, zcdp"),
     ],

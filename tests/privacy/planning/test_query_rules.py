@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from privacy.accounting.accounting import Budget
-from privacy.constraint import AtMost, AtOnce
+from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import Split, make_plan
@@ -43,6 +43,20 @@ def test_demands_that_a_spec_may_not_have_are_refused(demand: Demand, split: Spl
 
     with pytest.raises(RuleError, match=error):
         make_plan([demand], promise, budget=Budget(epsilon=1.0), mechanism="auto", accounting=None, split=split)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "owner", "error"),
+    [
+        (Within(9), True, r"privacy\.constraint\.within: an owner's entries are not bounded by a time span"),
+        (ByClass("fare", (("a", AtMost(2)), ("b", Within(9)))), True, r"constraint\.classes\.b\.within: an owner's"),
+        (AtMost(4, entries=2), False, r"privacy\.constraint\.entries: an entry is one at any time"),
+    ],
+)
+def test_a_bound_on_changes_fits_the_kind_of_unit(constraint: Constraint, owner: bool, error: str) -> None:
+    with pytest.raises(RuleError, match=error):
+        Promise(constraint=constraint, window=10, windows=5, owner=owner)
+    assert Promise(constraint=constraint, window=10, windows=5, owner=not owner).span is None
 
 
 def test_near_units_have_no_bound_on_changes() -> None:

@@ -139,6 +139,15 @@ LEVEL = (Series(kind="level"),)
         ({"quantiles": (0.5,), "by": (AGE,), "consistent": True}, "quantiles are made from counts as they are"),
         ({"ranges": ((),)}, "ranges are of keys whose cells have an order"),
         ({"ranges": (((0, 2),),), "by": (AGE,), "consistent": True}, "ranges are sums of cells as they are"),
+        ({"by": (("Value", ("a", "b")),)}, "by.Value: the published files have a column of this name"),
+        (
+            {"by": (("quantile", AGE[1]),), "quantiles": (0.5,)},
+            "by.quantile: the published files have a column quantile, for quantiles",
+        ),
+        (
+            {"by": (("stay", replace(AGE[1], moments=True)),), "measure": TOTAL, "column": "stay"},
+            "by.stay: ranges of times, but the column holds numbers elsewhere",
+        ),
     ],
 )
 def test_rules_of_a_spec_hold_for_queries_made_in_python(query: dict[str, object], error: str) -> None:
