@@ -69,7 +69,6 @@ class Within:
     at_once: ClassVar[None] = None
     column: ClassVar[None] = None
     changes: ClassVar[None] = None
-    entries: ClassVar[None] = None
     span: int
 
     def __post_init__(self) -> None:

@@ -15,11 +15,12 @@ from privacy.accounting.accounting import budget_problems
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.noise.kinds import NOISE, PURE, Accounting, Mechanism
-from privacy.planning.constraint_rules import ALONE, constraint_problems
+from privacy.planning.constraint_rules import constraint_problems
 from privacy.planning.make_plan import Split
 from privacy.problems import RuleError
 from privacy.protection import EVERYTHING, Protection, Span
 
+ALONE = "an entry is one at any time; name the owner under privacy.unit, or remove it"
 _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
 
 
@@ -71,6 +72,12 @@ class ConstraintSection(Section):
     def at_once(self) -> bool:
         """Whether only the number of a unit's entries at one time is bounded."""
         return self.entries is not None and self.at_most is None
+
+    @property
+    def numbers(self) -> list[tuple[str, ...]]:
+        """Places of numbers of entries, relative to this section."""
+        own = [("entries",)] if self.entries is not None else []
+        return own + [("classes", name, "entries") for name, c in (self.classes or {}).items() if c.entries is not None]
 
     def constraint(self) -> Constraint:
         """Return the constraint that the section describes; classes are in the order of their names."""
@@ -243,8 +250,8 @@ class PrivacySection(Section):
             return [(("constraint",), f"missing; add constraint: with {_CONSTRAINTS}")]
         if self.constraint is None:
             return []
-        if self.constraint.at_once and not owned:
-            return [(("constraint", "entries"), ALONE)]
+        if not owned:
+            return [(("constraint", *place), ALONE) for place in self.constraint.numbers]
         return _of_constraint(constraint_problems(self.constraint.constraint(), owner=owned))
 
     def _span_problems(self, *, owned: bool) -> list[Problem]:

@@ -8,22 +8,17 @@ from collections.abc import Iterator
 from privacy.constraint import Constraint
 from privacy.problems import RuleError
 
-ALONE = "an entry is one at any time; name the owner under privacy.unit, or remove it"
-"""Why the number of a unit's entries is not bounded if the unit is an entry."""
-
 
 def constraint_problems(constraint: Constraint, *, owner: bool) -> Iterator[RuleError]:
-    """Yield the reasons why a bound on all changes of a unit is not one for the kind of unit.
+    """Yield the parts of a constraint that do not bound the changes of a unit.
 
     Args:
-        constraint: the bound.
+        constraint: the constraint.
         owner: whether a unit may own several entries.
     """
-    if constraint.at_once is not None:
+    if constraint.at_once is not None or not owner:
         return
     places = [()] if constraint.column is None else [("classes", name) for name in constraint.names]
     for place, part in zip(places, constraint.parts, strict=True):
-        if owner and part.span is not None:
+        if part.span is not None:
             yield RuleError("an owner's entries are not bounded by a time span; use at_most", *place, "within")
-        if not owner and part.entries is not None:
-            yield RuleError(ALONE, *place, "entries")

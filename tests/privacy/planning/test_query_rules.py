@@ -46,17 +46,15 @@ def test_demands_that_a_spec_may_not_have_are_refused(demand: Demand, split: Spl
 
 
 @pytest.mark.parametrize(
-    ("constraint", "owner", "error"),
+    ("constraint", "error"),
     [
-        (Within(9), True, r"privacy\.constraint\.within: an owner's entries are not bounded by a time span"),
-        (ByClass("fare", (("a", AtMost(2)), ("b", Within(9)))), True, r"constraint\.classes\.b\.within: an owner's"),
-        (AtMost(4, entries=2), False, r"privacy\.constraint\.entries: an entry is one at any time"),
+        (Within(9), r"privacy\.constraint\.within: an owner's entries are not bounded by a time span"),
+        (ByClass("fare", (("a", AtMost(2)), ("b", Within(9)))), r"constraint\.classes\.b\.within: an owner's"),
     ],
 )
-def test_a_bound_on_changes_fits_the_kind_of_unit(constraint: Constraint, owner: bool, error: str) -> None:
+def test_a_time_span_does_not_bound_owners(constraint: Constraint, error: str) -> None:
     with pytest.raises(RuleError, match=error):
-        Promise(constraint=constraint, window=10, windows=5, owner=owner)
-    assert Promise(constraint=constraint, window=10, windows=5, owner=not owner).span is None
+        Promise(constraint=constraint, window=10, windows=5, owner=True)
 
 
 def test_near_units_have_no_bound_on_changes() -> None:
