@@ -111,8 +111,8 @@ check: $(TESTED)  ## check style, types, doctests and unit tests, also on Python
 test: $(READY)  ## run all tests, style and type checks; eight minutes on two cores
 	@$(MAKE) $(JOBS) style type suite
 
-search: $(TESTED)  ## test properties with ten times the examples of `test`; ten minutes
-	@SEARCH=10 $(BIN)/$(PYTEST) -m hypothesis
+search: $(TESTED)  ## test properties with twenty times the examples of `test`, and all cases; half an hour
+	@SEARCH=20 $(BIN)/$(PYTEST) -m "hypothesis or few"
 
 # The suite has at least one process for each core: threads of linear algebra or Arrow would only wait for each other.
 quick newest suite search: export OPENBLAS_NUM_THREADS = 1

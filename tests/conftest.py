@@ -15,7 +15,7 @@ from tests.searches import TIMES
 
 # Times are the machine's, not the code's: a busy one would fail a good property. On a build server Hypothesis itself
 # would try the same examples in every run.
-settings.register_profile("untimed", deadline=None, derandomize=False, max_examples=30 * TIMES)
+settings.register_profile("untimed", deadline=None, derandomize=False, max_examples=15 * TIMES)
 settings.load_profile("untimed")
 
 
@@ -60,9 +60,26 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect cases of tests that are marked `few`, unless `make search` asks for all of them."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("few") is not None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out = set()
+    for each in cases.values():
+        mark = each[0].get_closest_marker("few")
+        number = min(mark.args[0], len(each)) if mark else 0
+        left_out |= set(each) - {each[place * len(each) // number] for place in range(number)}
+    if TIMES == 1 and left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share what their module makes once stay on one worker; long ones come first, short ones in bundles."""
+    leave_out(config, items)
     if not getattr(config.option, "loadgroup", False):
         return
     turns: dict[pytest.Item, int] = {}

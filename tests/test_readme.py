@@ -236,6 +236,7 @@ def test_commands_for_clusters_name_only_options_that_exist() -> None:
         assert options.get_all_options(retain_unknown_options=True).keys() == options.get_all_options().keys()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", commands(ROOT / "templates/README.md"), ids=shlex.join)
 def test_every_template_can_be_planned(
     command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

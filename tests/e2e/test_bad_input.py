@@ -286,6 +286,7 @@ LATER_FILES: list[tuple[str, str, Maker, str]] = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("format_", "name", "make", "line"), LATER_FILES, ids=[f"{f[1]}: {f[3]}" for f in LATER_FILES])
 def test_an_unreadable_later_file_ends_the_run_for_any_allowed_share_of_bad_rows(
     slackwater: CommandLine, format_: str, name: str, make: Maker, line: str
@@ -320,6 +321,7 @@ BAD_ROWS: list[tuple[str, Changes, Maker, int, str]] = [
 ]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("format_", "changes", "make", "dead", "line"), BAD_ROWS, ids=[f"{b[0]}: {b[4][:40]}" for b in BAD_ROWS]
 )

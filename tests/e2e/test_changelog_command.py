@@ -62,6 +62,7 @@ ROUND_TRIPS = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ROUND_TRIPS)
 def test_the_same_is_released_from_the_copy(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

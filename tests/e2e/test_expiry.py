@@ -51,6 +51,7 @@ def expected(events: pd.DataFrame, ends: list[int], cells: str, expires: str) ->
     return duckdb.connect().execute(ACTIVE, values).fetchall()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("data", "format_", "unit", "expires", "days"),
     [

@@ -243,6 +243,7 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
     return CommandLine(tmp_path, capsys)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_increments_follow_the_late_rule(slackwater: CommandLine, case: Case) -> None:
     mutations = generate(case.seed, stays=150, plain=case.format == "jsonl")
@@ -375,6 +376,7 @@ def leaks(text: str, secrets: Iterable[str], numbers: Iterable[float]) -> list[s
     return [secret for secret in secrets if secret in text] + [str(number) for number in numbers if number in whole]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format_", ["parquet", "csv", "jsonl"])
 def test_no_key_unlisted_ward_exact_sum_or_count_is_anywhere_on_the_public_side(
     slackwater: CommandLine, format_: str

@@ -172,6 +172,7 @@ def mortal(show: Callable[[Store], None], chance: random.Random) -> Callable[[St
     return dies
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("seed", "is_late"), [(seed, seed in (1, 2)) for seed in SEEDS])
 def test_each_number_is_published_once_and_each_row_counts_once_if_a_runner_repeats_steps(
     seed, is_late, exact, tmp_path, capsys, monkeypatch

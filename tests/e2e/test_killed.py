@@ -55,6 +55,7 @@ def killed(tmp_path: Path) -> list[Path]:
     return rows()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("host", [{}, {"host": "another", "place": "another boot"}], ids=["here", "elsewhere"])
 def test_the_next_run_reports_a_killed_one_removes_its_rows_and_publishes(
     tmp_path: Path, killed: list[Path], slackwater: CommandLine, host: dict[str, str]

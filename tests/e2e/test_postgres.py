@@ -92,6 +92,7 @@ def events(lines: list[str]) -> list[dict[str, Any]]:
     return [document.get("payload", document) for document in documents]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("table", TABLES)
 def test_triggers_record_the_contents_of_the_tables(lived: Lived, table: str) -> None:
     windows = {window for _, _, window, _ in lived.tables[table]}
@@ -119,6 +120,7 @@ def test_the_stream_has_every_difficult_kind_of_mutation(lived: Lived, table: st
     assert any(UNAVAILABLE in (e.get("after") or {}).values() for e in found) != full
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("table", [*TABLES, "late_full", "late_default"])
 def test_the_truth_matches_sql(lived: Lived, table: str, slackwater: CommandLine) -> None:
     for number, lines in enumerate(lived.files[table]):
@@ -140,6 +142,7 @@ def test_the_truth_matches_sql(lived: Lived, table: str, slackwater: CommandLine
         assert exact[key] == pytest.approx(level, abs=TOLERANCE)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("table", ["stays_full", "emptied_default"])
 def test_a_release_in_two_runs_matches_sql(lived: Lived, table: str, slackwater: CommandLine) -> None:
     write_spec(slackwater.folder, lived, privacy=HARDLY_ANY_NOISE)

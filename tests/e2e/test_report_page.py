@@ -50,6 +50,7 @@ def text(driver: webdriver.Chrome, selector: str) -> str:
     return driver.find_element(By.CSS_SELECTOR, selector).text
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False)])
 def test_nothing_is_clipped_and_nothing_overlaps_on_a_screen(driver, width, dark):
     resize(driver, width, dark=dark)

@@ -140,6 +140,7 @@ def test_the_published_columns_are_the_documented_ones(
     assert ((frame["ci_low"] <= frame["value"]) & (frame["value"] <= frame["ci_high"])).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format_", ["parquet", "jsonl"])
 def test_which_rows_are_published_does_not_depend_on_the_data(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], format_: str

@@ -59,9 +59,9 @@ RUNNERS: dict[str, list[Any]] = {
 """With the marks of their tests."""
 
 PAIRS = (
-    ("worker processes", "owners"),
     ("Prism", "owners"),
     ("Flink", "demo"),
+    ("worker processes", "owners"),
 )
 """What is awkward in a case is so on any runner: these show that sums come together there. Flink has all cases as one
 stream, and those of owners with their workers killed."""
@@ -160,6 +160,7 @@ def test_the_truth_is_that_of_the_embedded_runner(runner, name, embedded, reques
     assert (here["exact"].to_pylist() != here["bounded"].to_pylist()) == CASES[name].cut
 
 
+@pytest.mark.few(2)
 @on(PAIRS)
 def test_a_run_has_the_sums_and_rows_of_the_embedded_runner(runner, name, embedded, tmp_path, request):
     begin(name, tmp_path / "case", flags_of(runner, request))

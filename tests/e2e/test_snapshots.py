@@ -138,6 +138,7 @@ CASES = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_truth_matches_the_definitions_on_the_tables(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -183,6 +184,7 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
     return CommandLine(tmp_path, capsys)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "case",
     [Case(**at_most(2), seed=66), Case(**at_most(5), unit="person", seed=67, path="data/%Y-%m-%d/*.csv")],
@@ -281,6 +283,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], list[str]]] = {
 }
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("damage", "told"), BAD.values(), ids=BAD)
 @pytest.mark.parametrize("command", ["run", "evaluate"])
 def test_an_incomplete_snapshot_stops_the_run(

@@ -71,6 +71,7 @@ def told(table: pa.Table) -> dict[tuple[str, datetime, str], float]:
     return {(r["kind"], r["window_end"], r["ward"]): r["value"] for r in table.to_pylist()}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("nightly", [False, True], ids=["at once", "nightly, by a calendar"])
 def test_levels_count_the_units_present_at_the_ends_of_windows(nightly: bool, tmp_path: Path, capsys) -> None:
     """By a calendar whose clocks go forward, and no night before the source has passed its end."""

@@ -206,6 +206,7 @@ class Dead(BaseException):
     """A run is killed here."""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("answered", [False, True], ids=["request lost", "answer lost"])
 def test_a_run_that_dies_at_any_upload_is_finished_or_repeated(
     bucket: storage.Bucket, monkeypatch: pytest.MonkeyPatch, answered: bool

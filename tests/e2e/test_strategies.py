@@ -138,6 +138,7 @@ def limits(runs: int, cases: int) -> tuple[float, float]:
     return 1 + float(brentq(excess, -1 + 1e-12, -1e-9)), 1 + float(brentq(excess, 1e-9, 100))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_error_matches_plan_and_evaluate(strategy, release):
     low, high = limits(RUNS, 3 * len(STRATEGIES))

@@ -18,6 +18,7 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
     return CommandLine(tmp_path, capsys)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("changes", "warned"), [([], False), (OF_WINDOWS, True), (OF_ROWS, True)], ids=["none", "windows", "rows"]
 )

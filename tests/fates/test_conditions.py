@@ -70,7 +70,7 @@ def _table(rows: list[dict[str, object]]) -> pa.Table:
 
 def test_a_condition_on_a_row_depends_on_no_other_row():
     choose = Random(5)
-    rows = [{name: choose.choice(values) for name, values in VALUES.items()} for _ in range(16)]
+    rows = [{name: choose.choice(values) for name, values in VALUES.items()} for _ in range(10)]
     table = _table(rows)
     conditions = [Condition.parse(text) for line in CONDITIONS.strip().splitlines() for text in line.split(" | ")]
     check(conditions, table.schema)

@@ -124,6 +124,7 @@ def told(folder: Folder, command: list[str]) -> int:
     return code
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_changed_file_is_read_or_refused_in_a_line_that_names_it(folders: Folders, kind: str) -> None:
     folder = folders(kind)

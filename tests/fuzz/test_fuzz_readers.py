@@ -23,6 +23,7 @@ def test_good_files_are_read_as_plain_python_reads_them(format_):
     assert len(used[0].rows) >= 3
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("format_", FORMATS)
 def test_no_changed_file_is_read_wrongly_or_in_part(format_):
     @settings(

@@ -104,6 +104,7 @@ def test_the_charge_is_reached_if_the_horizon_is_far(boundaries):
         assert (nodes**2).sum(axis=0).max() == strategy.norm_apart(apart_in_l2_squared(COUNT, 1), boundaries), strategy
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("refine", ["subtraction", "least_squares"])
 @pytest.mark.parametrize("boundaries", [1, 2, 3, 5, 12])

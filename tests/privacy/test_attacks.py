@@ -7,9 +7,6 @@ for the search; no noise is tested.
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -102,6 +99,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("owner", [False, True])
 @pytest.mark.parametrize("cells", [1, 3])
 @pytest.mark.parametrize(("measure", "values"), MEASURES)
@@ -238,6 +236,7 @@ def aggregation_of(measure: Measure, windows: int) -> Aggregation:
     )
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("horizon", "closed"), [(24, 24), (24, 17), (None, 13)])
 @pytest.mark.parametrize(("leaf", "series"), [(1, LEVELS), (1, LEVELS[1:]), (2, WEEKS)])
 def test_data_moved_into_the_noise_change_no_published_byte(leaf, series, horizon, closed, monkeypatch):
@@ -355,33 +354,3 @@ def test_gaussian_noise_of_this_size_keeps_the_budget_by_its_exact_distribution(
     delta = float(norm.cdf(mu / 2 - 1 / mu) - math.e * norm.cdf(-mu / 2 - 1 / mu))
 
     assert delta + (0 if accounting in ("zcdp", "rdp") else (1 + math.e) * grid) <= 1e-6
-
-
-PRINT_PLAN = """
-import sys
-sys.path.insert(0, ".")
-from tests.privacy.test_attacks import auto_plan
-print(repr(auto_plan()))
-"""
-
-
-def auto_plan() -> Plan:
-    series = (Series(kind="level"), Series(kind="sliding", width=7), Series(kind="left"))
-    return make_plan(
-        [Demand(name="beds", measure=Measure(kind="count"), cells=2, series=series)],
-        promise=Promise(constraint=AtMost(4), window=WINDOW, windows=30, owner=False),
-        budget=Budget(epsilon=1.0, delta=1e-9),
-        mechanism="auto",
-        accounting=None,
-    )
-
-
-@pytest.mark.slow
-def test_a_plan_is_the_same_in_every_process() -> None:
-    """For any order of hashes and number of threads: otherwise another run would draw for other nodes."""
-    environment = {**os.environ, "PYTHONHASHSEED": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    ran = subprocess.run(
-        [sys.executable, "-c", PRINT_PLAN], env=environment, capture_output=True, text=True, check=True
-    )
-
-    assert ran.stdout == repr(auto_plan()) + "\n"

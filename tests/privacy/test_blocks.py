@@ -134,6 +134,7 @@ def test_no_neighbours_are_further_apart_than_charged(block, changes, cells):
             assert np.abs(nodes).sum(axis=2).max() <= claimed.node_l1, strategy
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("block", "changes", "cells"),
     [(2, 2, 1), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((3, 2, 1), (2, 2, 2)))],

@@ -154,6 +154,7 @@ def test_covers_are_the_least(branching: int, height: int) -> None:
         np.testing.assert_array_equal(sizes[begins == begin], [shortest[e] for e in range(begin + 1, windows + 1)])
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [None, 7])
 def test_opendp_is_charged_for_the_numbers_its_own_code_publishes(width: int | None) -> None:

@@ -77,6 +77,7 @@ def test_this_version_has_stored_releases() -> None:
     assert {f"{setup_arguments()['version']}/{name}" for name in SPECS} <= {*RELEASES}
 
 
+@pytest.mark.few(4)
 def test_values_without_noise_equal_those_of_the_earlier_version(continued: Continued) -> None:
     assert_same(continued.found, continued.made)
 

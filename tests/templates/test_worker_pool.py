@@ -83,6 +83,7 @@ def kill_next(pool: int, killed: list[int]) -> None:
     killed.append(worker)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("deaths", [1, TRIES])
 def test_a_worker_that_dies_while_it_starts_is_started_again(
     pool: tuple[int, int], task_manager: TaskManager, deaths: int

@@ -67,6 +67,7 @@ def test_only_the_day_and_airport_of_the_storm_raise_an_alarm(tmp_path: Path) ->
     assert sentence.startswith("(0.5, 0)-differential privacy")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("keys", "error", "released_before"), [(["a", None], InputError, False), (["a"], RefusedError, True)]
 )

@@ -24,9 +24,14 @@ for path in sys.argv[1:]:
 
 MACHINES = (
     {"OPENBLAS_NUM_THREADS": "1"},
-    {"OPENBLAS_NUM_THREADS": "4", "OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": "X86_V4 X86_V3"},
+    {
+        "OPENBLAS_NUM_THREADS": "4",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V4 X86_V3",
+        "PYTHONHASHSEED": "1",
+    },
 )
-"""Variables with which NumPy and OpenBLAS compute as they do on other processors and with other numbers of threads."""
+"""Variables with which NumPy and OpenBLAS compute as on other processors, with other threads and orders of hashes."""
 
 PLANNED = """\
 privacy: {epsilon: 1, delta: 1.0e-9, constraint: {at_most: 4}}
@@ -43,7 +48,7 @@ queries:
 
 
 def test_each_machine_computes_the_same_plans_and_alternatives(tmp_path: Path) -> None:
-    paths = [tmp_path / f"{name}.yaml" for name in ("everything", "ranges", "planned")]
+    paths = [tmp_path / f"{name}.yaml" for name in ("ranges", "planned")]
     for path in paths:
         path.write_text(SPECS.get(path.stem, HEAD + PLANNED))
 

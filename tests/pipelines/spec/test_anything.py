@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(data=st.data(), value=ANYTHING)
-@examples(30)
+@examples(15)
 def test_any_value_at_any_place_is_taken_or_refused_in_lines(folder: Path, data: st.DataObject, value: Any) -> None:
     good = folder / "spec.yaml"
     content = copy.deepcopy(read_document(good).content)

@@ -105,6 +105,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize(("old", "new"), CHANGES, ids=[f"{old} -> {new}" for old, new in CHANGES])
 def test_a_changed_field_changes_the_hash(tmp_path: Path, old: str, new: str) -> None:
     before = loaded(tmp_path, FULL)
@@ -136,7 +137,7 @@ def test_unit_and_its_number_of_entries_change_the_hash(tmp_path: Path) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@examples(15)
+@examples(8)
 def test_order_of_keys_and_comments_change_nothing(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     folder = tmp_path_factory.mktemp("spec")
     first = loaded(folder, FULL)

@@ -117,7 +117,7 @@ def test_a_misspelt_key_is_taken_for_the_one_it_was_meant_to_be(level: str) -> N
 
 
 @given(st.data())
-@examples(30)
+@examples(15)
 def test_a_misspelt_key_is_refused_and_a_key_that_it_may_have_been_is_named(data: st.DataObject) -> None:
     level = data.draw(st.sampled_from(sorted(KNOWN)))
     key = data.draw(st.sampled_from([key for key in KNOWN[level] if len(key) > 4]))
@@ -129,7 +129,7 @@ def test_a_misspelt_key_is_refused_and_a_key_that_it_may_have_been_is_named(data
 
 
 @given(st.sampled_from(sorted(KNOWN)), st.text(string.ascii_lowercase + "_", min_size=1, max_size=20))
-@examples(15)
+@examples(8)
 def test_any_other_key_is_refused_with_a_known_key_of_its_level(level: str, key: str) -> None:
     if key in KNOWN[level]:
         key = f"{key}_{key}_x"

@@ -158,7 +158,7 @@ budgets = st.builds(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
-@examples(10)
+@examples(5)
 @given(measurements=measurements, budget=budgets)
 def test_no_gaussian_claim_is_below_the_exact_loss(accounting, measurements, budget):
     found = calibrated(measurements, budget, "gaussian", accounting, tolerance=COARSE)
@@ -170,7 +170,7 @@ def test_no_gaussian_claim_is_below_the_exact_loss(accounting, measurements, bud
 
 
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
-@examples(15)
+@examples(8)
 @given(measurements=measurements, budget=budgets)
 def test_no_laplace_claim_is_below_the_exact_loss(accounting, measurements, budget):
     found = calibrated(measurements, budget, "laplace", accounting)

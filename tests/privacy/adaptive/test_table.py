@@ -131,6 +131,7 @@ ANOTHER_MEANING = {"fixed": {"transforms/sources/formats/avro_memory.py"}}
 """Files in which a policy's name is something else: a type of Avro."""
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", POLICIES)
 def test_only_its_own_file_and_the_table_know_a_policy(name: str) -> None:
     """No other file compares with its name or imports its classes; messages and docstrings may recommend it."""

@@ -64,6 +64,7 @@ OWN = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", OWN)
 def test_only_its_own_files_and_the_table_know_a_strategy(name: str) -> None:
     """No file imports it or compares with its name; messages and docstrings may recommend it."""

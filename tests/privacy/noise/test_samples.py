@@ -133,6 +133,7 @@ def test_the_largest_scale_has_its_spread(kind):
     assert abs((drawn <= 1).mean() - truth) <= math.sqrt(math.log(2e9) / (2 * len(drawn)))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize("scale", [0.7, 2.5, 40.0, 1e6])
 def test_samples_are_distributed_like_those_of_opendp(kind, scale):

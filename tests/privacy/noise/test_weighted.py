@@ -173,6 +173,7 @@ def test_order_does_not_matter_and_units_do(noise):
     assert half_width(noise, 4 * weights, 0.95) == pytest.approx(4 * h, rel=1e-9)
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 @pytest.mark.parametrize("scale", [0.4, 2.0, SMOOTH, 12.0])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 1 - 0.05 / 3, 0.9999])

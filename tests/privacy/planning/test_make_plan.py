@@ -244,7 +244,7 @@ def test_the_sensitivity_is_that_of_the_families_that_are_released(constraint, w
     st.booleans(),
     st.sampled_from([("laplace", "naive", 0.0), ("gaussian", "pld", 1e-6)]),
 )
-@examples(20)
+@examples(10)
 def test_the_papers_composition_never_needs_less_noise_than_the_joint_one(changes, cells, windows, owner, way):
     mechanism, accounting, delta = way
     asked = [

@@ -72,6 +72,7 @@ GRID: list[tuple[int, int, Constraint, int | None, Mechanism]] = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatch):

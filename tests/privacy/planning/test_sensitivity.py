@@ -103,16 +103,17 @@ def wild_units(draw: st.DrawFn, entries: int = 1) -> list[Mutation]:
     return mutations
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(wild_units())
-@examples(30)
+@examples(15)
 def test_no_entry_moves_the_nodes_further_than_claimed(constraint, mutations):
     check(mutations, constraint, owner=False)
 
 
 @pytest.mark.parametrize("constraint", [c for c in CONSTRAINTS if all(isinstance(p, AtMost) for p in c.parts)], ids=str)
 @given(wild_units(entries=4))
-@examples(30)
+@examples(15)
 def test_no_owner_of_several_entries_moves_the_nodes_further_than_claimed(constraint, mutations):
     check(mutations, constraint, owner=True)
 
@@ -137,7 +138,7 @@ def test_a_thousand_mutations_with_broken_values_stay_within_the_claim(constrain
 
 
 @given(changelogs(), wild_units(), st.sampled_from(CONSTRAINTS))
-@examples(20)
+@examples(10)
 def test_neighbours_differ_by_the_units_own_vector(others, mine, constraint):
     mine = [dataclasses.replace(m, entry="mine") for m in mine]
     assume(all(m.entry != "mine" for m in others))

@@ -352,6 +352,7 @@ def sets(elements: int, at_most: int) -> np.ndarray:
     return every[every.sum(axis=1) <= at_most]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.2])
 @pytest.mark.parametrize("epsilon", [0.3, 1.5, 4.0])
 def test_no_mechanism_has_less_error_than_any_of_the_bounds(epsilon, delta):

@@ -84,8 +84,9 @@ def series_of(strategy: Strategy) -> list[Series]:
     return [LEVEL, CHANGE, *WEEKS, ENTERED]
 
 
+@pytest.mark.few(12)
 @each_kind
-@examples(25)
+@examples(13)
 @given(data=st.data())
 def test_many_steps_are_one_step_to_the_last_bit(strategies: list[Strategy], closed: int, data: st.DataObject) -> None:
     strategy = data.draw(st.sampled_from(strategies))
@@ -151,6 +152,7 @@ WAYS: dict[str, Callable[[list[Node], np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
+@pytest.mark.few(5)
 @linear
 def test_numbers_are_the_exact_ones_plus_weighted_noise_of_nodes(strategies: list[Strategy], closed: int) -> None:
     """Exactly in integers, closely if numbers are refined; test_factorised.py has this for rounded nodes."""
@@ -197,6 +199,7 @@ def test_subtraction_uses_as_few_nodes_as_there_can_be(horizon: int | None, clos
                 assert np.count_nonzero(row) == first + steps
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     "strategy",
     [

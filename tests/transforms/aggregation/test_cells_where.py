@@ -68,7 +68,7 @@ def values(key: OrderedKey, cell: int, step: float, *, whole: bool) -> list[floa
     return [value for value in found if not whole or value == int(value)]
 
 
-@examples(20)
+@examples(10)
 @given(tree=TREES, whole=st.booleans())
 def test_a_condition_selects_whole_cells_or_is_refused(tree: tuple, whole: bool) -> None:
     ages = [values(AGE, cell, 0.5, whole=whole) for cell in range(len(AGE))]

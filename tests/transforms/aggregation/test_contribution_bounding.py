@@ -58,9 +58,10 @@ def kernel(
     return {key: dense(parts, aggregation, key) for key, parts in payloads.items()}
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.booleans().flatmap(lambda owners: changelogs(owners=owners)), st.integers(1, 5))
-@examples(30)
+@examples(15)
 def test_sums_equal_the_reference_for_any_row_order_and_number_of_shards(constraint, mutations, shards):
     """Also for owners, whose entries share their bound."""
     sums = kernel(mutations, constraint, shards=shards, exact=constraint in ALSO_EXACT)
@@ -72,7 +73,7 @@ def test_sums_equal_the_reference_for_any_row_order_and_number_of_shards(constra
 
 
 @given(changelogs())
-@examples(20)
+@examples(10)
 def test_without_a_source_order_the_sums_do_not_depend_on_the_order_of_rows(mutations):
     sums = kernel(mutations, AtMost(3), seq=False)
     again = kernel(mutations[::-1], AtMost(3), seq=False, shards=3)

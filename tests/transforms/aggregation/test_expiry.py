@@ -36,9 +36,10 @@ def logged(mutations: list[Mutation]) -> list[Mutation]:
     return [Mutation(m.entry, m.time, m.seq, None, m.after, m.owner) for m in mutations]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 2), st.sampled_from([1, 4, 30]))
-@examples(10)
+@examples(5)
 def test_an_expiry_is_a_deletion(constraint: Constraint, data, owners, shards, expires):
     mutations = logged(data.draw(changelogs(owners=owners, inserted=True)))
     arrivals = data.draw(runs(mutations, FINE, on_time=True))
@@ -87,7 +88,7 @@ def test_an_expiry_counts_towards_the_bound():
 
 
 @given(st.data(), st.integers(1, 4), st.integers(1, 12))
-@examples(20)
+@examples(10)
 def test_late_events_stay_within_the_bound_and_the_states_of_one_entry(data, changes, expires):
     times = data.draw(st.lists(st.integers(-3, 40), max_size=12))
     arrivals = data.draw(runs([Mutation("e", time, 0, None, STATE) for time in times], DAYS, on_time=False))

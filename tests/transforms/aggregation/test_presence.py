@@ -46,7 +46,7 @@ def check(got: Sums, arrivals: Runs, constraint: Constraint) -> None:
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.integers(1, 3))
-@examples(10)
+@examples(5)
 def test_late_and_repeated_rows_and_truncates_give_the_sums_of_the_reference(constraint, data, shards):
     arrivals = data.draw(arrivals_with_truncates(owners=True, on_time=False))
 
@@ -65,9 +65,10 @@ def test_a_state_before_the_first_row_counts_before_the_row_itself():
     check(sums, [([], 1), (list(known), FINE.windows)], AtOnce(2))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), histories())
-@examples(10)
+@examples(5)
 def test_on_time_any_number_of_runs_gives_the_sums_of_one_and_of_the_reference(constraint, data, entries):
     """Entries change their owners, leave and return."""
     mutations = mutations_of(entries)
@@ -100,7 +101,7 @@ def test_a_unit_is_there_from_its_first_entry_to_its_last(constraint, closing):
 
 @pytest.mark.parametrize("constraint", [AtMost(1), AtMost(3), AtMost(4, entries=2)], ids=str)
 @given(st.data())
-@examples(15)
+@examples(8)
 def test_no_rows_of_one_unit_move_the_sums_further_than_charged(constraint, data):
     """In any number of runs, with late rows and truncates, which are the same without the unit."""
     arrivals = data.draw(arrivals_with_truncates(owners=True, on_time=False))

@@ -148,9 +148,10 @@ def in_one_run(mutations: list[Mutation], constraint: Constraint, timeline: Time
     return {key: dense(found, aggregation, key) for key, found in payloads.items()}
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 3), st.booleans(), st.booleans())
-@examples(8)
+@examples(4)
 def test_late_and_repeated_rows_give_the_sums_of_the_reference(
     constraint, data, owners, shards, whole_keys, text_order
 ):
@@ -187,7 +188,7 @@ def test_an_owner_with_too_many_entries_at_once_counts_in_no_later_run():
 
 
 @given(st.data(), st.sampled_from(CONSTRAINTS), st.booleans())
-@examples(15)
+@examples(8)
 def test_without_order_a_late_row_must_be_newer_by_its_time(data, constraint, owners):
     mutations = list({(m.entry, m.time): m for m in data.draw(changelogs(owners=owners))}.values())
     arrivals = data.draw(runs(mutations, FINE, on_time=False))
@@ -199,9 +200,10 @@ def test_without_order_a_late_row_must_be_newer_by_its_time(data, constraint, ow
         np.testing.assert_array_equal(got, expected, err_msg=f"{QUERIES[number].name} {family}")
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.booleans(), st.booleans())
-@examples(8)
+@examples(4)
 def test_on_time_any_number_of_runs_gives_the_sums_of_one(constraint, data, owners, seq, whole_keys):
     mutations = data.draw(changelogs(owners=owners))
     arrivals = data.draw(runs(mutations, FINE, on_time=True))
@@ -215,7 +217,7 @@ def test_on_time_any_number_of_runs_gives_the_sums_of_one(constraint, data, owne
 
 @pytest.mark.parametrize("constraint", [AtMost(2), Within(15)], ids=str)
 @given(st.data(), st.booleans())
-@examples(12)
+@examples(6)
 def test_new_values_alone_keep_the_order_of_their_files(constraint, data, owners):
     mutations = data.draw(changelogs(owners=owners, inserted=True))
     arrivals = data.draw(runs(mutations, FINE, on_time=True))
@@ -256,22 +258,23 @@ def check(arrivals: Runs, constraint: Constraint, *, owner: bool) -> None:
             assert np.count_nonzero(nodes if initial_level else nodes[:, 1:]) <= claimed.coordinates, label
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data())
-@examples(10)
+@examples(5)
 def test_one_entry_changes_the_nodes_of_all_runs_by_at_most_the_sensitivity(constraint, data):
     check(data.draw(runs(data.draw(wild_units()), TIMELINE, on_time=False)), constraint, owner=False)
 
 
 @pytest.mark.parametrize("constraint", [c for c in CONSTRAINTS if all(isinstance(p, AtMost) for p in c.parts)], ids=str)
 @given(st.data())
-@examples(8)
+@examples(4)
 def test_one_owner_changes_the_nodes_of_all_runs_by_at_most_the_sensitivity(constraint, data):
     check(data.draw(runs(data.draw(wild_units(entries=4)), TIMELINE, on_time=False)), constraint, owner=True)
 
 
 @given(st.data(), st.sampled_from(CONSTRAINTS))
-@examples(12)
+@examples(6)
 def test_the_contribution_of_a_unit_does_not_depend_on_other_units(data, constraint):
     mine = [dataclasses.replace(m, entry="mine") for m in data.draw(wild_units())]
     arrivals = data.draw(runs(data.draw(changelogs()) + mine, FINE, on_time=False))
@@ -459,7 +462,7 @@ def test_a_state_of_many_runs_has_few_chunks():
 
 
 @given(st.data(), st.sampled_from(CONSTRAINTS), st.booleans(), st.booleans())
-@examples(12)
+@examples(6)
 def test_a_state_survives_conversion_to_bytes(data, constraint, owners, whole_keys):
     mutations = data.draw(changelogs(owners=owners))
     table = table_of(mutations, constraint, whole_keys=whole_keys) if mutations else None

@@ -274,9 +274,10 @@ FORMS = [
 ]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("form", FORMS)
 @given(st.data(), st.sampled_from([1, 2, 3, 50]))
-@examples(10)
+@examples(5)
 def test_tied_changes_count_in_a_possible_order_for_any_queries(form: Form, data: st.DataObject, most: int) -> None:
     runs = data.draw(splits(data.draw(changelogs(form))))
 

@@ -53,9 +53,10 @@ def arrivals_with_truncates(draw: st.DrawFn, *, owners: bool, on_time: bool) -> 
     return arrivals
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 3), st.booleans())
-@examples(6)
+@examples(4)
 def test_a_truncate_is_a_deletion_of_every_entry(constraint: Constraint, data, owners, shards, on_time):
     arrivals = data.draw(arrivals_with_truncates(owners=owners, on_time=on_time))
 

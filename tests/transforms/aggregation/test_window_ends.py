@@ -56,7 +56,7 @@ def check(got: Sums, arrivals: Runs, constraint: AtOnce) -> None:
 
 @pytest.mark.parametrize("constraint", [AtOnce(1), AtOnce(2)], ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 3))
-@examples(8)
+@examples(4)
 def test_late_and_repeated_rows_and_truncates_give_the_sums_of_the_reference(constraint, data, owners, shards):
     arrivals = data.draw(arrivals_with_truncates(owners=owners, on_time=False))
 
@@ -65,6 +65,7 @@ def test_late_and_repeated_rows_and_truncates_give_the_sums_of_the_reference(con
     check(sums, with_deletions(arrivals), constraint)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("constraint", "owners"),
     [
@@ -74,7 +75,7 @@ def test_late_and_repeated_rows_and_truncates_give_the_sums_of_the_reference(con
     ids=str,
 )
 @given(st.data(), st.integers(1, 3), st.booleans())
-@examples(6)
+@examples(4)
 def test_deferred_changes_become_due_at_the_end_of_a_block_in_any_number_of_runs(
     constraint, owners, data, shards, on_time
 ):
@@ -87,7 +88,7 @@ def test_deferred_changes_become_due_at_the_end_of_a_block_in_any_number_of_runs
 
 @pytest.mark.parametrize("constraint", [AtOnce(1), AtOnce(2)], ids=str)
 @given(st.data(), histories())
-@examples(10)
+@examples(5)
 def test_on_time_any_number_of_runs_gives_the_sums_of_one_and_of_the_reference(constraint, data, entries):
     mutations = mutations_of(entries)
     by_chain = [replace(m, entry=f"{m.entry} {m.owner}") for m in mutations]
@@ -104,7 +105,7 @@ def test_on_time_any_number_of_runs_gives_the_sums_of_one_and_of_the_reference(c
 
 
 @given(st.booleans().flatmap(lambda owners: changelogs(owners=owners)))
-@examples(10)
+@examples(5)
 def test_exact_sums_are_those_of_all_changes(mutations):
     for (variant, number, family, _), got in kernel(mutations, AtOnce(1)).items():
         constraint = AtOnce(1) if variant == BOUNDED else None
@@ -127,7 +128,7 @@ def within(history: History, begin: int, end: int, other: History) -> History:
 
 @pytest.mark.parametrize("constraint", [AtOnce(1), AtOnce(2)], ids=str)
 @given(histories(), histories(), histories(), st.integers(-15, 65), st.integers(1, 30))
-@examples(12)
+@examples(6)
 def test_a_units_activity_in_a_span_changes_no_leaf_outside_it(constraint, one, other, rest, begin, length):
     """A unit's entries have two histories that differ only in the span, together with those of another unit."""
     end = begin + length

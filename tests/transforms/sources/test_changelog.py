@@ -100,7 +100,7 @@ TYPES = (("f", "float64"), ("ok", "bool"), ("seen", "timestamp"), ("w", "string"
 ARROW = {"f": pa.float64(), "ok": pa.bool_(), "seen": UTC, "w": pa.string(), "x": pa.int64()}
 
 
-@examples(30)
+@examples(15)
 @given(st.lists(mutations, min_size=1, max_size=20))
 def test_one_changelog_gives_equal_rows_in_every_format(changes):
     with TemporaryDirectory() as folder:

@@ -80,7 +80,7 @@ def reference(told: list[Row], *, owners: bool, snapshots: int, opens: bool) -> 
     return changes, repeats
 
 
-@examples(100)
+@examples(50)
 @given(st.lists(rows, max_size=24), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
 def test_the_difference_is_the_one_made_row_by_row(told: list[Row], owners: bool, opens: bool, chance: Any) -> None:
     chance.shuffle(told)

@@ -20,6 +20,7 @@ from tests.privacy.strategies.factorised.test_energy import (
 )
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 4, 7, 10, 12])
 def test_no_trajectory_of_a_filter_exceeds_the_certificate(n):
@@ -77,6 +78,7 @@ def test_the_square_root_reaches_the_published_figures(n, published, found):
         assert found[k] - 0.06 <= bounds[k] <= value + (0.006 if value < 15 else 0.06)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 4, 8])
 def test_no_search_over_1024_leaves_exceeds_the_certificate(k):

@@ -86,6 +86,7 @@ def test_one_change_at_a_state_of_a_few_numbers(windows, goal):
     assert len(factorised.kernel.poles) <= 6
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("windows", "changes", "form", "goal"),
@@ -142,6 +143,7 @@ def test_sliding_windows_without_end(width, goal):
     np.testing.assert_allclose(variances[-100:], variances.max(), rtol=1e-3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("worst", [False, True])
 @pytest.mark.parametrize(("windows", "changes"), [(100, 1), (100, 4), (300, 60)])
 def test_no_leak_of_a_fine_grid_is_better(worst, windows, changes):

@@ -113,7 +113,7 @@ def test_every_set_of_toggles_at_each_place_of_a_span(branching, height, windows
     windows=st.integers(1, 400),
     span=st.integers(1, 450),
 )
-@examples(75)
+@examples(38)
 def test_a_span_is_a_maximum_over_all_its_places(branching, height, windows, span):
     """The places that are left out never matter: shifted ones, and those under one node."""
     layers = [i for i in range(height) if branching**i <= windows]

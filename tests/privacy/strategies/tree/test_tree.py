@@ -42,6 +42,7 @@ def wild(rng: np.random.Generator, rows: int, bits: int) -> np.ndarray:
     return rng.integers(-(1 << bits), 1 << bits, size=(rows, 3))
 
 
+@pytest.mark.few(10)
 @each_tree
 def test_published_numbers_are_a_function_of_the_noisy_nodes_bit_by_bit(forest):
     """Databases with equal noisy nodes give equal publications, for any later windows."""
@@ -63,6 +64,7 @@ def test_published_numbers_are_a_function_of_the_noisy_nodes_bit_by_bit(forest):
         assert one.tobytes() == other.tobytes()
 
 
+@pytest.mark.few(10)
 @each_tree
 def test_variances_and_weights_are_those_of_the_noise(forest):
     for tree, windows, series in cases(forest):

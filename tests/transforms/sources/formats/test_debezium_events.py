@@ -442,7 +442,7 @@ changes = st.fixed_dictionaries(
 ).filter(lambda change: change["before"] or change["after"])
 
 
-@examples(30)
+@examples(15)
 @given(st.lists(changes, min_size=1, max_size=20))
 def test_any_changelog_gives_the_rows_of_its_copy_in_plain_json_lines(found):
     rows = [
