@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
 from pipelines.common.parser import Parser, actions_of, leaves_of, named, refuse_any
+from pipelines.common.version import program
 
 
 class Value(Protocol):
@@ -89,7 +89,7 @@ def parser_of(*commands: str) -> argparse.ArgumentParser:
         description="Publish statistics continually from a changing database, under one privacy budget.",
         epilog="Other flags are Beam pipeline options, such as --runner=FlinkRunner.",
     )
-    parser.add_argument("--version", action="version", version=f"slackwater {_version()}")
+    parser.add_argument("--version", action="version", version=f"slackwater {program()}")
     added = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, entry in COMMANDS.items():
         one = added.add_parser(name, help=entry.help, description=entry.help, allow_abbrev=False)
@@ -131,10 +131,3 @@ def own_flags() -> set[str]:
     parsers = (parser_of(name) for name, entry in COMMANDS.items() if entry.pipeline)
     flags = (flag for parser in parsers for action in actions_of(parser) for flag in action.option_strings)
     return {flag.removeprefix("--") for flag in flags if flag.startswith("--")}
-
-
-def _version() -> str:
-    try:
-        return version("slackwater")
-    except PackageNotFoundError:
-        return "of a checkout that is not installed"

@@ -22,6 +22,9 @@ Kinds = Mapping[str, type]
 APART: Mapping[str, bool] = {"apart": True}
 """Metadata of a field that is stored elsewhere; `read` gets its value."""
 
+LATER: Mapping[str, bool] = {"later": True}
+"""Metadata of a field that a later version added: documents that people read also omit it if it has its default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Codec:
@@ -30,7 +33,7 @@ class Codec:
     Attributes:
         tables: classes of each protocol that occurs in annotations of fields.
         plain: whether people read the documents. If so, floats are JSON numbers, which Python reads back exactly, and
-            fields that have their defaults are written too, and are required.
+            fields that have their defaults are written too, and are required, except for those marked `LATER`.
 
     >>> @dataclass(frozen=True)
     ... class Noise:
@@ -126,18 +129,23 @@ class Codec:
     def _of_class(self, class_: type) -> Form:
         hints = get_type_hints(class_)
         kept = [one for one in fields(class_) if one.init and not one.metadata.get("apart")]
-        members = [(one.name, _default(one), self._form(hints[one.name])) for one in kept]
+        members = [
+            (one.name, _default(one), self.plain and not one.metadata.get("later"), self._form(hints[one.name]))
+            for one in kept
+        ]
 
         def write(value: Any) -> Json:
-            each = ((name, getattr(value, name), default, form) for name, default, form in members)
-            return {name: form.write(found) for name, found, default, form in each if self.plain or found != default}
+            each = ((name, getattr(value, name), default, always, form) for name, default, always, form in members)
+            return {
+                name: form.write(found) for name, found, default, always, form in each if always or found != default
+            }
 
         def read(document: object, **found: Any) -> Any:
             left = object_of(document)
-            for name, default, form in members:
+            for name, default, always, form in members:
                 if name in left:
                     found[name] = inside(f".{name}", form, left.pop(name))
-                elif self.plain or default is MISSING:
+                elif always or default is MISSING:
                     raise WrongError("missing", f".{name}")
             for name in left:
                 raise WrongError("unknown", f".{name}")

@@ -7,7 +7,7 @@ from pipelines.common.arguments import SpecLike, spec_of
 from pipelines.epochs.failures import failures_kept
 from pipelines.epochs.killed import clean
 from pipelines.epochs.settled import refuse_another
-from pipelines.store.store import Store
+from pipelines.store.store import store_of
 from privacy.counted import counted
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError
@@ -58,7 +58,7 @@ def compact(spec: SpecLike) -> Compacted:
     spec = spec_of(spec)
     refuse_unreachable(spec.output.folders)
     with failures_kept(spec, "compact", done="no published value is lost or changed; compact again"):
-        store = Store(spec.output.public, spec.output.private)
+        store = store_of(spec.output)
         history = store.open()
         if history is None:
             raise RefusedError(f"{spec.output.public}: nothing is published there yet; run the release first")

@@ -38,5 +38,5 @@ def due(spec: SpecLike, until: int | None, flags: Sequence[str], *, assume_compl
             "numbers are final, so give a time that has passed, or leave --until out",
             moment_text(end),
         )
-    refuse_unreachable([*spec.changelog.source.paths, *spec.output.folders], files=[spec.changelog.source.kafka])
+    refuse_unreachable([*spec.changelog.source.paths, *spec.output.places], files=[spec.changelog.source.kafka])
     return spec, end

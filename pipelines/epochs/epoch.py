@@ -92,7 +92,8 @@ def publish_epoch(spec: Spec, store: Store, start: Start, job: Job, make: Callab
         if keep:
             keep_settled(spec, attempt, job)
         store.attempts.note(attempt, reading)
-        commit = store.commit(attempt, record_of(spec, job, attempt), files_of(spec, job))
+        record = record_of(spec, job, attempt, store.commits()[: attempt.epoch - 1])
+        commit = store.commit(attempt, record, files_of(spec, job))
     except BaseException:
         with suppress(Exception):  # report why the run ended, not why the cleaning failed
             store.discard(attempt)

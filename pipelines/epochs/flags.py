@@ -101,6 +101,7 @@ def refuse_local_paths(spec: Spec, flags: Sequence[str]) -> None:
     paths = [("changelog.path", path) for path in spec.changelog.source.paths]
     paths += [("changelog.source.kafka", spec.changelog.source.kafka)] if spec.changelog.source.kafka else []
     paths += [("output.public", spec.output.public), ("output.private", spec.output.private)]
+    paths += [("output.witness", spec.output.witness)] if spec.output.witness else []
     for key, path in paths:
         if "://" not in path:
             raise SpecError(

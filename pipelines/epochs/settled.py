@@ -13,14 +13,17 @@ from dataclasses import dataclass, replace
 
 from apache_beam.io.filesystems import FileSystems
 
+from pipelines.common.version import program
+from pipelines.disclosure.facts import Subject, disclosure
 from pipelines.epochs.job import Before, Job
 from pipelines.epochs.plans import committed_plan, plan_json
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Attempt
-from pipelines.store.commit import Commit, ReadFile
+from pipelines.store.commit import Commit, ReadFile, disclosed
 from pipelines.store.record import CODEC
 from pipelines.store.store import FileNames, Store
 from privacy.json_values import indented, parsed
+from privacy.noise.sampling import SAMPLERS
 from privacy.planning.plan import Plan
 from transforms.aggregation.shard_state import STATE, file_of
 from transforms.aggregation.shard_state import VERSION as UNITS
@@ -61,15 +64,17 @@ class _Settled:
     states: tuple[tuple[str, str], ...]
 
 
-def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
+def record_of(spec: Spec, job: Job, attempt: Attempt, commits: Sequence[Commit]) -> Commit:
     """Return the commit of an epoch as its run states it.
 
     Args:
         spec: Spec of the release.
         job: The job.
         attempt: The attempt whose files are committed.
+        commits: Commits of the epochs before it.
     """
     timeline = job.aggregation.timeline
+    facts = disclosure(Subject(spec=spec, plan=job.plan, program=program(), sampler=SAMPLERS))
     return Commit(
         release=spec.release,
         epoch=attempt.epoch,
@@ -86,6 +91,10 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
         sources=tuple(
             ReadFile(path=f.path, size=f.size, updated=float(f.updated).hex()) for f in joined(job.layout.files)
         ),
+        program=program(),
+        sampler=SAMPLERS,
+        witnessed=spec.output.witness is not None,
+        disclosure={} if facts == disclosed(commits) else facts,
     )
 
 

@@ -36,7 +36,7 @@ from pipelines.epochs.stream_publish import Committed, Publish
 from pipelines.epochs.stream_watch import Watch
 from pipelines.spec.load import Spec
 from pipelines.spec.times import now
-from pipelines.store.store import Store
+from pipelines.store.store import Store, store_of
 from privacy.counted import counted
 from transforms.aggregation.queries import Timeline
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
@@ -121,7 +121,7 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
     Raises:
         SlackwaterError: Why the stream ended, if a person can correct it.
     """
-    store = Store(spec.output.public, spec.output.private)
+    store = store_of(spec.output)
     pipeline = begin_pipeline(flags)
     release = StreamRelease(spec, job, windows=windows, lag=pace.lag, poll=pace.poll)
     timeline = job.aggregation.timeline
@@ -209,7 +209,7 @@ class StreamRelease(beam.PTransform):
 
     def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[int]:
         spec, job = self._spec, self._job
-        store = Store(spec.output.public, spec.output.private)
+        store = store_of(spec.output)
         if commits := store.commits():
             refuse_another(spec, commits)
             refuse_another_plan(job, committed_plan(spec, commits))

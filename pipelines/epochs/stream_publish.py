@@ -31,7 +31,7 @@ from pipelines.epochs.settled import refuse_another_beginning
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import RowsRead
 from pipelines.store.commit import Commit
-from pipelines.store.store import Store
+from pipelines.store.store import Store, store_of
 from privacy.counted import counted
 from privacy.json_values import parsed
 from transforms.aggregation.shard_state import file_of
@@ -108,7 +108,7 @@ class _PublishDoFn(beam.DoFn):
         self._job = job
 
     def setup(self) -> None:
-        self._store = Store(self._spec.output.public, self._spec.output.private)
+        self._store = store_of(self._spec.output)
 
     def process(
         self,

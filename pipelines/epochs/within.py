@@ -27,7 +27,7 @@ from pipelines.sinks.epochs import refuse_unusable_tables
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text, now
 from pipelines.store.attempt import RowsRead
-from pipelines.store.store import Store
+from pipelines.store.store import store_of
 from privacy.counted import counted
 from transforms.aggregation.bounded_sums import SUMS, BoundedSums
 from transforms.aggregation.projection import Project
@@ -70,7 +70,7 @@ def epoch_of(spec: Spec, *, until: int | None, shards: int | None, rows: pa.Sche
     clock = now()
     if until is not None and timeline_of(spec, until).windows > timeline_of(spec, clock).windows:
         raise SpecError(f"until: windows up to {moment_text(until)} are not over; published numbers are final")
-    store = Store(spec.output.public, spec.output.private)
+    store = store_of(spec.output)
     refuse_unusable_tables(spec, store)
     history = store.open()
     if history is not None:
@@ -153,7 +153,7 @@ def publish_parts(spec: Spec, job: Job, past: str | None, parts: Iterable[tuple[
         InputError: More rows are unusable than the spec allows.
         RefusedError: Another run was first, and has not published all of these windows.
     """
-    store = Store(spec.output.public, spec.output.private)
+    store = store_of(spec.output)
     commits = store.commits()
     if commits:
         refuse_another(spec, commits)

@@ -6,8 +6,8 @@ from typing import Any
 
 from pipelines.common.arguments import Moment, SpecLike, path_of
 from pipelines.evaluate.operation import NOTICE, Evaluated, evaluate
-from pipelines.plan.document import series_text
 from pipelines.plan.table import columns
+from pipelines.spec.series import series_text
 
 LOOK = (
     "If you choose a strategy, a policy or its parameters by these errors, you use the data in a way that no "

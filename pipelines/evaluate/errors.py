@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.epochs.job import Job
-from pipelines.plan.document import series_document
+from pipelines.spec.series import series_document
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.linear_part import LinearPart
 from privacy.planning.part import Part

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.plan.document import series_text
+from pipelines.spec.series import series_text
 from transforms.aggregation.matched import Matched, all_matched
 from transforms.aggregation.node_sums import MATCHED, NodeKey
 from transforms.aggregation.queries import OTHER, Query

@@ -19,8 +19,8 @@ from pipelines.epochs.killed import clean
 from pipelines.epochs.plans import has_begun, plan_for
 from pipelines.evaluate.errors import errors_of, truth_of
 from pipelines.evaluate.matching import matching, matching_text, warnings
-from pipelines.plan.document import series_text
 from pipelines.spec.paths import within
+from pipelines.spec.series import series_text
 from pipelines.store.store import Store
 from privacy.counted import counted
 from transforms.common.cloud import refuse_unreachable

@@ -20,10 +20,12 @@ from pipelines.store.folder import is_folder
 from pipelines.store.known_releases import known
 from pipelines.store.store import Store
 from pipelines.store.together import Known
-from privacy.counted import up_to
+from pipelines.store.witness import witness_at
+from privacy.counted import counted, up_to
 from privacy.planning.plan import Plan
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import RefusedError
 
 
 class Ledger(Protocol):
@@ -53,6 +55,8 @@ class ReleaseLedger:
         together: Other releases about the same people; None if only a public folder was read.
         apart: Releases about the same people that protect each record or each device.
         unread: Specs in the same folder that cannot be read.
+        witness: Path of the witness, and the number of epochs that it records, or why it is unavailable; None without a
+            witness, or if only a public folder was read.
     """
 
     account: dict[str, Any] = field(repr=False)
@@ -60,6 +64,7 @@ class ReleaseLedger:
     together: Known | None = field(default=None, repr=False)
     apart: tuple[OtherPromise, ...] = ()
     unread: tuple[str, ...] = ()
+    witness: dict[str, Any] | None = None
 
     @property
     def release(self) -> str:
@@ -72,7 +77,8 @@ class ReleaseLedger:
         if self.together is None:
             return document
         together = self.together.document(begun=bool(self.account["epochs"]))
-        return {**document, "together": together, "apart": [promise.document() for promise in self.apart]}
+        apart = [promise.document() for promise in self.apart]
+        return {**document, "witness": self.witness, "together": together, "apart": apart}
 
     def text(self) -> str:
         """Return the text that `slackwater ledger` prints."""
@@ -80,6 +86,10 @@ class ReleaseLedger:
             ledger_text(self.account, self.plan),
             f"Epsilon and delta hold under the conditions of the statement. {self.plan.conditions[0]}",
         ]
+        if self.witness is not None:
+            lines.append(f"The witness {self.witness['path']} {_recorded(self.witness)}.")
+        elif self.together is not None:
+            lines.append("No witness records the commits (output.witness).")
         if self.together is not None and (self.together.others or self.together.unread):
             lines += ["", self.together.text(begun=bool(self.account["epochs"]))]
         if self.apart or self.unread:
@@ -104,7 +114,7 @@ def ledger(spec: SpecLike) -> Ledger:
     if is_folder(path):
         return _of_public(path)
     one = load(path)
-    refuse_unreachable(one.output.folders)
+    refuse_unreachable(one.output.places)
     with reading_folders(one):
         store = Store(one.output.public, one.output.private)
         history = store.open()
@@ -121,7 +131,21 @@ def ledger(spec: SpecLike) -> Ledger:
         together=known(one),
         apart=tuple(apart),
         unread=unread,
+        witness=_witness(one.output.witness),
     )
+
+
+def _witness(path: str | None) -> dict[str, Any] | None:
+    if path is None:
+        return None
+    try:
+        return {"path": path, "epochs": witness_at(path).count()}
+    except RefusedError as error:
+        return {"path": path, "epochs": None, "error": str(error)}
+
+
+def _recorded(witness: dict[str, Any]) -> str:
+    return "is unavailable" if witness["epochs"] is None else f"records {counted(witness['epochs'], 'epoch')}"
 
 
 def _of_public(folder: str) -> ReleaseLedger:

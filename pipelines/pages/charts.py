@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipelines.pages.numbers import Floats, Numbers, outstanding
-from pipelines.plan.document import series_document, series_text
+from pipelines.spec.series import series_document, series_text
 from privacy.planning.plan import Plan
 from transforms.aggregation.queries import Query
 from transforms.release.published_columns import key_types, published_cells

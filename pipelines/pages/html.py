@@ -88,6 +88,15 @@ def bullets(said: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{sentence(one)}</li>" for one in said) + "</ul>\n"
 
 
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return a list of facts, each with its name."""
+    return (
+        '<dl class="facts">\n'
+        + "".join(f"<dt>{text(name)}</dt>\n<dd>{text(said)}</dd>\n" for name, said in pairs)
+        + "</dl>\n"
+    )
+
+
 def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1) -> str:
     """Return a table that scrolls separately if the page is too narrow.
 

@@ -6,9 +6,9 @@
 import math
 from collections.abc import Iterator
 
-from pipelines.plan.document import series_document, series_text
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
+from pipelines.spec.series import series_document, series_text
 from privacy.cells.table import sketcher_class
 from privacy.constraint import AtMost, AtOnce, Constraint
 from privacy.counted import counted, listed, time_text
@@ -56,15 +56,22 @@ def what(spec: Spec) -> str:
         )
     until = "for as long as the release runs" if spec.schedule.until is None else "until the release ends"
     begin = f"{_capital(covered(spec))}, {until}"
-    span = time_text(protects.length)
-    longer = f"A difference that lasts longer than {length_text(protects.length)} costs epsilon once for each {span}."
     if not protects.near:
-        return f"{begin}, compared with being absent during that time. {longer}"
-    further = "Places further apart cost epsilon once for each such distance."
-    return (
-        f"{begin}. That {one} is present at all, when, and everything else about it is NOT hidden. {further}"
-        f"{'' if _whole(spec) else f' {longer}'}"
+        return f"{begin}, compared with being absent during that time. {longer(spec)}"
+    return f"{begin}. That {one} is present at all, when, and everything else about it is NOT hidden. {longer(spec)}"
+
+
+def longer(spec: Spec) -> str:
+    """Return the cost of differences that are larger than what epsilon covers; empty if there are none."""
+    protects = spec.privacy.protects.span
+    if protects is None:
+        return ""
+    length, span = length_text(protects.length), time_text(protects.length)
+    further = ["Places further apart cost epsilon once for each such distance."] if protects.near else []
+    lasting = (
+        [] if _whole(spec) else [f"A difference that lasts longer than {length} costs epsilon once for each {span}."]
     )
+    return " ".join([*further, *lasting])
 
 
 def how_well(spec: Spec, epsilon: float, delta: float) -> list[str]:
@@ -78,7 +85,7 @@ def how_well(spec: Spec, epsilon: float, delta: float) -> list[str]:
     said = [
         f"Epsilon is {shown(epsilon)} and delta is {shown(delta)} for {covered(spec)}, in all queries, cells and "
         f"windows together{to_come}.",
-        f"The same numbers would have been published with nearly the same probability {_otherwise(spec)}: "
+        f"The same numbers would have been published with nearly the same probability {otherwise(spec)}: "
         f"{likelihood(epsilon, delta)}",
     ]
     if not delta and spec.privacy.protects.span is None:
@@ -101,7 +108,7 @@ def sure(epsilon: float) -> str:
     return _percent(1 / (1 + math.exp(-epsilon)) if epsilon < 500 else 1.0)
 
 
-def _otherwise(spec: Spec) -> str:
+def otherwise(spec: Spec) -> str:
     """Return the case with which the release is compared."""
     protects, one = spec.privacy.protects.span, f"the {unit(spec)}"
     if protects is None:
@@ -206,7 +213,7 @@ def measured(query: Query, of: str, spec: Spec) -> list[str]:
     return [
         f"{_capital(_measured(query, of))}{where}{bounds}. Windows of {spec.schedule.length}.",
         f"Published: {listed([_series(series, query, spec) for series in query.publish])}.",
-        *_apart(query, spec),
+        *apart(query, spec),
     ]
 
 
@@ -244,7 +251,7 @@ def _series(series: Series, query: Query, spec: Spec) -> str:
     return f"sliding (change of the level over {width}, every {every})"
 
 
-def _apart(query: Query, spec: Spec) -> Iterator[str]:
+def apart(query: Query, spec: Spec) -> Iterator[str]:
     """Describe how numbers were computed, as far as readers must know it."""
     adaptive = query.adaptive
     if query.consistent:

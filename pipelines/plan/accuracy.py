@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.plan.document import series_document, series_text
 from pipelines.spec.durations import duration_text
 from pipelines.spec.load import Spec
+from pipelines.spec.series import series_document, series_text
 from pipelines.spec.times import now
 from privacy.constraint import AtMost
 from privacy.counted import counted

@@ -7,6 +7,7 @@ import numpy as np
 
 from pipelines.spec.durations import duration_text
 from pipelines.spec.load import Spec
+from pipelines.spec.series import series_document, series_text
 from privacy.planning.alternatives import alternatives
 from privacy.planning.costed import Costed, Option
 from privacy.planning.linear_part import LinearPart
@@ -46,26 +47,6 @@ def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
             for place, query in enumerate(spec.queries)
         ],
     }
-
-
-def series_document(series: Series, plan: Plan) -> dict[str, Any]:
-    """Return the kind of numbers and, for sliding windows, their width and step."""
-    if series.kind != "sliding":
-        return {"kind": series.kind}
-    return {
-        "kind": series.kind,
-        "width": duration_text(series.width * plan.promise.window),
-        "every": duration_text(series.every * plan.promise.window),
-    }
-
-
-def series_text(number: dict[str, Any]) -> str:
-    """Return the kind, and the width and step of sliding windows, as text.
-
-    >>> series_text({"kind": "sliding", "width": "7d", "every": "1d"})
-    'sliding 7d/1d'
-    """
-    return f"{number['kind']} {number['width']}/{number['every']}" if "width" in number else str(number["kind"])
 
 
 def _candidates(spec: Spec, plan: Plan, place: int, windows: int) -> list[dict[str, Any]]:

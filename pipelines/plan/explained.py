@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pipelines.plan.document import series_text
 from pipelines.plan.table import columns, strategy_text
+from pipelines.spec.series import series_text
 from privacy.counted import counted
 from privacy.upward import shown
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pipelines.plan.document import series_text
+from pipelines.spec.series import series_text
 from privacy.counted import counted
 from privacy.upward import shown
 

@@ -20,10 +20,10 @@ from pipelines.common.errors import ArgumentError
 from pipelines.epochs.job import timeline_of
 from pipelines.epochs.plans import plan_of
 from pipelines.plan.accuracy import accuracy, warnings
-from pipelines.plan.document import series_text
 from pipelines.plan.table import columns, off_by
 from pipelines.spec.document import document_of, read_document
 from pipelines.spec.load import Spec, load
+from pipelines.spec.series import series_text
 from pipelines.spec.times import now
 from pipelines.spec.words import nearest
 from privacy.upward import shown

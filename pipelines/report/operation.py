@@ -17,6 +17,7 @@ from pipelines.pages.charts import Times, chart_document
 from pipelines.pages.noise import noise_section
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, naming, published
+from pipelines.report.label import facts_of
 from pipelines.report.parts import ReportPart, end_text, latest, parts_of, signals_of, standing_out
 from pipelines.report.reported import Reported
 from privacy.counted import counted, up_to
@@ -29,7 +30,7 @@ FEW = 3
 EPOCHS = 20
 """Number of epochs that the ledger shows, the last ones."""
 
-_LINKS = (("noise", "Noise"), ("privacy", "Privacy"), ("ledger", "Ledger"))
+_LINKS = (("noise", "Noise"), ("label", "Privacy label"), ("privacy", "Privacy"), ("ledger", "Ledger"))
 
 
 def report(spec: SpecLike, *, output: str | Path = "report.html") -> Reported:
@@ -52,13 +53,14 @@ def report(spec: SpecLike, *, output: str | Path = "report.html") -> Reported:
     release = published(path)
     refuse_inside("output", file, release.folder)
     with naming(release.folder):
-        return _of_release(release, file)
+        return _of_release(release, path, file)
 
 
-def _of_release(release: Published, output: str) -> Reported:
+def _of_release(release: Published, path: str, output: str) -> Reported:
     parts = parts_of(release)
     signals = [one for part in parts for one in signals_of(part, release)]
-    write_text(output, _page(release, parts, signals))
+    account = ledger_document(release.epochs, release.spec, release.plan)
+    write_text(output, _page(release, parts, signals, account, facts_of(release, path, account)))
     return Reported(
         release=release.spec.release,
         file=output,
@@ -69,7 +71,13 @@ def _of_release(release: Published, output: str) -> Reported:
     )
 
 
-def _page(release: Published, parts: Sequence[ReportPart], signals: Sequence[dict[str, Any]]) -> str:
+def _page(
+    release: Published,
+    parts: Sequence[ReportPart],
+    signals: Sequence[dict[str, Any]],
+    account: dict[str, Any],
+    facts: Sequence[tuple[str, str]],
+) -> str:
     spec, plan = release.spec, release.plan
     count = sum(one.value.size for part in parts for one in part.numbers)
     budget = f"epsilon = {shown(plan.budget.epsilon)}" + (
@@ -94,8 +102,9 @@ def _page(release: Published, parts: Sequence[ReportPart], signals: Sequence[dic
         html.contents(links),
         *(_part(place, part, signals, release) for place, part in enumerate(parts)),
         _noise(signals, parts),
+        html.section("label", "Privacy label", [html.facts(facts)]),
         _privacy(release),
-        _ledger(release),
+        _ledger(release, account),
     ]
     return html.page(f"{spec.release}: published numbers", body, data={"queries": drawn})
 
@@ -175,8 +184,7 @@ def _privacy(release: Published) -> str:
     return html.section("privacy", "What is promised", parts)
 
 
-def _ledger(release: Published) -> str:
-    document = ledger_document(release.epochs, release.spec, release.plan)
+def _ledger(release: Published, document: dict[str, Any]) -> str:
     rows = [(row, shown(document[row]["epsilon"]), shown(document[row]["delta"])) for row in ("total", "spent")]
     if adds_up(release.plan):
         rows.append(("remaining", f"{document['remaining']['epsilon']:.6g}", f"{document['remaining']['delta']:.6g}"))

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pipelines.pages.charts import labels
 from pipelines.pages.noise import told
 from pipelines.pages.numbers import Floats, Numbers, numbers_of, outstanding, outward, rounded, signal
-from pipelines.plan.document import series_document, series_text
 from pipelines.published.release import Published
+from pipelines.spec.series import series_document, series_text
 from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.release.quantile_tables import by_quantile

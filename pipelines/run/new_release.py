@@ -107,6 +107,8 @@ def write_spec(path: str, name: str) -> Path:
     document["release"] = name
     for side in ("public", "private"):
         document["output"][side] = f"{document['output'][side].rstrip('/')}-{name}"
+    if "witness" in document["output"]:
+        document["output"]["witness"] = f"{document['output']['witness'].rstrip('/')}-{name}"
     text = StringIO()
     yaml.dump(document, text)
     try:

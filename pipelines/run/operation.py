@@ -32,7 +32,7 @@ from pipelines.spec.times import moment_text, now
 from pipelines.store.attempt import RowsRead
 from pipelines.store.commit import Commit
 from pipelines.store.record import History
-from pipelines.store.store import Store
+from pipelines.store.store import Store, store_of
 from privacy.accounting.accounting import Budget
 from privacy.counted import counted
 from transforms.sources.inspection import refuse_changed
@@ -155,7 +155,7 @@ def pace_of(shards: int | None, poll: timedelta | None, lag: timedelta | None, o
 
 
 def _once(spec: Spec, until: int, shards: int | None, flags: list[str]) -> Ran:
-    store = Store(spec.output.public, spec.output.private)
+    store = store_of(spec.output)
     with failures_kept(spec):
         if not is_rehearsal(flags):
             refuse_unusable_tables(spec, store)
@@ -219,7 +219,7 @@ def _stream(
     closed, in_batch = now() - pace.lag, [flag for flag in flags if flag != "--streaming"]
     spec, until = due(spec, closed if end is None else min(closed, end), in_batch, assume_complete=assume_complete)
     ran = _once(spec, until, shards, in_batch)
-    store = Store(spec.output.public, spec.output.private)
+    store = store_of(spec.output)
     commits = store.commits()
     windows = spec.schedule.windows if end is None else timeline_of(spec, end, commits).windows
     if windows is not None and windows <= (commits[-1].windows if commits else 0):

@@ -131,17 +131,24 @@ class Output:
 
     Attributes:
         tables: Tables of sinks, which the public files are also loaded into.
+        witness: Path outside both folders at which commits are recorded; None: nowhere.
     """
 
     public: str
     private: str
     format: str = DEFAULT
     tables: tuple[Loaded, ...] = ()
+    witness: str | None = None
 
     @property
     def folders(self) -> tuple[str, str]:
         """Both folders, the private one first, because the public one depends on it."""
         return self.private, self.public
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """All paths that a run writes."""
+        return self.folders if self.witness is None else (*self.folders, self.witness)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +160,7 @@ class Spec:
         base: Folder of the file.
         text: Text of the file as it was read.
         sha256: Digest of the content alone; comments, layout and the order of keys do not change it.
+        about: Texts of the section `about` by their keys; the digest does not depend on them.
     """
 
     release: str
@@ -165,6 +173,7 @@ class Spec:
     base: Path
     text: str = field(compare=False, repr=False)
     sha256: str
+    about: tuple[tuple[str, str], ...] = ()
 
     @property
     def promise(self) -> Promise:
@@ -210,6 +219,7 @@ def load(path: str | Path) -> Spec:
         base=path.parent,
         text=document.text,
         sha256=model.sha256(),
+        about=() if model.about is None else model.about.texts,
     )
 
 
@@ -284,4 +294,10 @@ def _schedule(section: ScheduleSection) -> Schedule:
 
 def _output(section: OutputSection) -> Output:
     tables = tuple(table for name, sink in section.sinks.items() for table in sink.tables(name))
-    return Output(public=section.public, private=section.private, format=section.format, tables=tables)
+    return Output(
+        public=section.public,
+        private=section.private,
+        format=section.format,
+        tables=tables,
+        witness=section.witness,
+    )

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from pipelines.spec.about import AboutSection
 from pipelines.spec.bigquery import BigQuerySection
 from pipelines.spec.calendar import DAY
 from pipelines.spec.changelog import ChangelogSection
@@ -58,6 +59,14 @@ class OutputSection(FoldersSection):
     """The folders of a release of numbers, and the tables that the numbers are also loaded into."""
 
     bigquery: BigQuerySection | None = None
+    witness: Text | None = None
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        for name in ("public", "private"):
+            if self.witness is not None and within(self.witness, getattr(self, name)):
+                refuse([(("witness",), f"lies inside {name}, and would be restored with it; put it on other storage")])
+        return self
 
     @property
     def sinks(self) -> dict[str, SinkSection]:
@@ -88,6 +97,7 @@ class SpecModel(Section):
     queries: Annotated[list[QuerySection], Field(min_length=1), AfterValidator(_unique)]
     strategy: Strategy = "auto"
     output: OutputSection
+    about: AboutSection | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -149,11 +159,15 @@ class SpecModel(Section):
 
         Optional keys without a value do not count, so a new one does not end the releases that began without it. It
         leaves out keys that change neither published values nor their protection, so that they can be changed
-        during a release: those for when bad input stops a run, when a window is published, where passwords are, and
-        which tables files are loaded into.
+        during a release: those for when bad input stops a run, when a window is published, where passwords are,
+        which tables files are loaded into, where commits are witnessed, and facts for readers.
         """
-        sinks = type(self.output).model_fields.keys() - FoldersSection.model_fields.keys()
-        left_out = {"changelog": {"bad_rows", "shrink", "kafka", "freshness"}, "output": sinks}
+        added = type(self.output).model_fields.keys() - FoldersSection.model_fields.keys()
+        left_out: dict[str, Any] = {
+            "changelog": {"bad_rows", "shrink", "kafka", "freshness"},
+            "output": added,
+            "about": True,
+        }
         content = json.dumps(
             self.model_dump(exclude=left_out, exclude_none=True), sort_keys=True, separators=(",", ":")
         )

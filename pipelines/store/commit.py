@@ -1,12 +1,13 @@
 """The commit record of an epoch of a release, and the check that it continues the previous one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from pipelines.spec.public import public_spec
 from pipelines.store.record import EpochKind, Files
 from privacy.accounting.accounting import Budget
+from privacy.codec import LATER
 from privacy.json_values import Json
 from transforms.aggregation.shard_state import STATE
 from transforms.release.release import ESTIMATES, NODES
@@ -47,6 +48,11 @@ class Commit:
         state: carries by their names in the attempt's folder `state`. Private.
         plan_sha256: digest of the plan. Public.
         ends: ends of its windows, if these are those of a calendar; otherwise empty. Public.
+        program: version of the program that made the epoch; empty if that version did not state it. Public.
+        sampler: version of the samplers of its noise; 0 if that version did not state it. Public.
+        disclosure: facts about the release by their names (`pipelines.disclosure.facts`), in the first epoch and in
+            each in which they have changed; otherwise empty. Public.
+        witnessed: whether the spec named a witness. Public.
     """
 
     release: str
@@ -67,6 +73,15 @@ class Commit:
     state: Files = field(default_factory=dict)
     plan_sha256: str = ""
     ends: tuple[int, ...] = ()
+    program: str = field(default="", metadata=LATER)
+    sampler: int = field(default=0, metadata=LATER)
+    disclosure: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    witnessed: bool = field(default=False, metadata=LATER)
+
+
+def disclosed(commits: Sequence[Commit]) -> Mapping[str, str]:
+    """Return the facts that the last of some epochs has stated; empty if none did."""
+    return next((commit.disclosure for commit in reversed(commits) if commit.disclosure), {})
 
 
 def _continues(before: Commit | None, commit: Commit) -> bool:
@@ -99,8 +114,11 @@ RELEASE: EpochKind[Commit] = EpochKind(
     record=Commit,
     called="a commit record",
     continues=_continues,
-    of_release=("release", "spec_sha256", "plan_sha256", "statement", "loss"),
-    of_epoch=("epoch", "attempt", "committed_at", "released", "windows", "start", "until", "ends", "files"),
+    of_release=("release", "spec_sha256", "plan_sha256", "statement", "loss", "disclosure"),
+    of_epoch=(
+        *("epoch", "attempt", "committed_at", "program", "sampler", "witnessed"),
+        *("released", "windows", "start", "until", "ends", "files"),
+    ),
     private={"spec": "", "sources": [], "plan": "", "state": {}},
     totals=_totals,
     texts=_texts,
@@ -108,5 +126,6 @@ RELEASE: EpochKind[Commit] = EpochKind(
     state=STATE,
     stays=False,
     risk="units would contribute again, and noise would be sampled a second time",
+    witnessed=lambda commit: commit.witnessed,
 )
 """The epochs of a release."""

@@ -32,12 +32,13 @@ def manifest_of(kind: EpochKind[R], records: Sequence[R], files: Sequence[Files]
         files: Files that the manifest lists with each epoch.
     """
     written = [CODEC.write(record) for record in records]
+    stated = {name: one[name] for one in written for name in kind.of_release if name in one}
     return {
         "version": VERSION,
-        **{name: written[-1][name] for name in kind.of_release},
+        **{name: stated[name] for name in kind.of_release if name in stated},
         **kind.totals(records),
         "epochs": [
-            {name: one[name] for name in kind.of_epoch} | {"files": CODEC.write_as(Files, shown)}
+            {name: one[name] for name in kind.of_epoch if name in one} | {"files": CODEC.write_as(Files, shown)}
             for one, shown in zip(written, files, strict=True)
         ],
     }
@@ -55,7 +56,7 @@ def records_of(kind: EpochKind[R], manifest: Any) -> tuple[R, ...]:
     """
     members = CODEC.read(dict[str, object], manifest)
     epochs = CODEC.read(tuple[dict[str, object], ...], members.get("epochs"), "epochs")
-    of_all = {name: members.get(name) for name in kind.of_release}
+    of_all = {name: members[name] for name in kind.of_release if name in members}
     records: tuple[R, ...] = tuple(
         CODEC.read(kind.record, {**kind.private, **of_all, **epoch}, f"epochs[{number}]")
         for number, epoch in enumerate(epochs)

@@ -82,16 +82,19 @@ def notes_for(spec: Path) -> tuple[dict[str, Note], tuple[str, ...]]:
 
 def with_id(record: Record) -> Record:
     """Return a release with its id; create the id if it is missing."""
-    if record.id:
-        return record
-    folder = folder_at(record.private, private=True)
+    return record if record.id else replace(record, id=id_in(record.private, record.release))
+
+
+def id_in(private: str, release: str) -> str:
+    """Return the id of the release in a private folder; create it if it is missing."""
+    folder = folder_at(private, private=True)
     folder.make()
     with folder.lock():
         found = folder.read(SELF)
         if found is None:
-            found = indented({"id": secrets.token_hex(8), "release": record.release})
+            found = indented({"id": secrets.token_hex(8), "release": release})
             folder.write(SELF, found)
-    return replace(record, id=str(parsed(found)["id"]))
+    return str(parsed(found)["id"])
 
 
 def refuse_begun(spec: Path, private: str, before: Mapping[str, Record], instead: str) -> None:

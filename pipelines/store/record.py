@@ -104,7 +104,7 @@ class EpochKind(Generic[R]):
         record: the class of records.
         called: name of a record, for messages.
         continues: whether a record follows the one before it; None comes before the first.
-        of_release: members of records that the manifest has once, as in the last record.
+        of_release: members of records that the manifest has once, as in the last record that has them.
         of_epoch: members that the manifest has for each epoch; `files` are those that the epoch shows.
         private: JSON of the other members as readers of the public side have them.
         totals: further members of the manifest, from all records.
@@ -113,6 +113,7 @@ class EpochKind(Generic[R]):
         state: the folder of an attempt that later epochs need.
         stays: whether the state of all epochs is needed, so that no committed attempt is ever removed.
         risk: what happens if records or state are lost, for messages.
+        witnessed: whether the run of a record had a witness (`pipelines.store.witness`).
     """
 
     record: type[R]
@@ -127,6 +128,7 @@ class EpochKind(Generic[R]):
     state: str
     stays: bool
     risk: str
+    witnessed: Callable[[R], bool] = lambda record: False
 
     def read(self, content: bytes, where: str) -> R:
         """Return the record that `record_json` was given.

@@ -11,6 +11,8 @@ holds `manifest.json`, `spec.yaml`, `plan.json`, `nodes/`, `estimates/`; `privat
    plan that epoch 1 committed, then puts the manifest of all epochs in the place of the last one. A file that it does
    not list is no part of the release.
 
+Between 2 and 3 the commit is added to the witness, if there is one (`pipelines.store.witness`).
+
 A run that finds a record, a manifest or a published file makes it durable before it does anything that depends on it:
 the run that wrote it may have died before it reached the disk, and without it noise would be sampled a second time.
 `Publisher` shows what is committed.
@@ -25,6 +27,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Generic
 
+from pipelines.spec.load import Output
 from pipelines.spec.paths import within
 from pipelines.store.attempt import Attempt, Run, public_name
 from pipelines.store.attempts import Attempts, draft_of
@@ -33,9 +36,11 @@ from pipelines.store.committed import RecordFolder, commit_name
 from pipelines.store.compaction import shown_files
 from pipelines.store.folder import Folder, folder_at
 from pipelines.store.loads import Loads
+from pipelines.store.notes import id_in
 from pipelines.store.publication import JoinedFiles, Publisher
 from pipelines.store.record import EpochKind, Files, History, R, record_json, sealed
 from pipelines.store.shown import MANIFEST, ShownEpochs
+from pipelines.store.witness import lines_of, witness_at
 from transforms.common.errors import RefusedError
 
 FileNames = Mapping[str, Sequence[str]]
@@ -46,6 +51,11 @@ FileNames = Mapping[str, Sequence[str]]
 class EpochStore(Generic[R]):
     """Two folders with the epochs of one kind.
 
+    Attributes:
+        public, private: the folders.
+        kind: of the epochs.
+        witness: path at which commits are recorded outside both folders; None: nowhere.
+
     Raises:
         RefusedError: private files would lie on the public side, or nothing could lock it.
     """
@@ -53,6 +63,7 @@ class EpochStore(Generic[R]):
     public: str
     private: str
     kind: EpochKind[R] = RELEASE  # type: ignore[assignment]  # `Store` is that of a release
+    witness: str | None = None
 
     def __post_init__(self) -> None:
         if within(self.private, self.public):
@@ -110,6 +121,7 @@ class EpochStore(Generic[R]):
         Raises:
             RefusedError: as `open` and `show`.
         """
+        self.refuse_rollback()
         return self._publication.compact()
 
     def begin(self, epoch: int) -> Attempt:
@@ -117,9 +129,11 @@ class EpochStore(Generic[R]):
 
         Raises:
             OSError: it cannot be made, or nothing could be published; this is checked before the work.
+            RefusedError: as `refuse_rollback`.
         """
         if epoch:
             self.refuse_unwritable()
+            self.refuse_rollback()
         return self.attempts.begin(epoch)
 
     def refuse_unwritable(self) -> None:
@@ -184,9 +198,24 @@ class EpochStore(Generic[R]):
         """Publish all that is committed; does nothing if it is published already.
 
         Raises:
-            RefusedError: a committed file is neither published nor in its attempt any more.
+            RefusedError: a committed file is neither published nor in its attempt any more; or as `refuse_rollback`.
         """
+        self.refuse_rollback()
         self._publication.show()
+
+    def refuse_rollback(self) -> None:
+        """Compare the commits with the witness, and record there those that it lacks.
+
+        Raises:
+            RefusedError: the witness knows of later epochs or of others, or is unavailable.
+        """
+        if self.witness is None:
+            return
+        commits = self.commits()
+        if new := commits[len(self._lines) :]:
+            self._lines.extend(lines_of(self.kind, new, id_in(self.private, new[0].release), self._lines))
+        least = len(commits) - 1 if commits and self.kind.witnessed(commits[-1]) else 0
+        witness_at(self.witness).extend(self._lines, least=least, private=self.private)
 
     def discard(self, attempt: Attempt) -> None:
         """Remove an attempt that ended without a commit. An attempt that is committed, or may still be committed,
@@ -233,6 +262,11 @@ class EpochStore(Generic[R]):
         )
 
     @cached_property
+    def _lines(self) -> list[bytes]:
+        """Lines of the witness for the commits that were read so far."""
+        return []
+
+    @cached_property
     def attempts(self) -> Attempts[R]:
         return Attempts(self._private, self.kind)
 
@@ -263,3 +297,8 @@ class EpochStore(Generic[R]):
 
 Store = EpochStore[Commit]
 """The two folders of a release."""
+
+
+def store_of(output: Output) -> Store:
+    """Return the store of a release, with its witness."""
+    return Store(output.public, output.private, witness=output.witness)

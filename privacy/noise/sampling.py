@@ -21,6 +21,9 @@ from privacy.noise.exact.sampler import make_sampler
 
 Integers = NDArray[np.int64]
 
+SAMPLERS = 1
+"""Version of the samplers: it changes with the numbers that a sequence of random words gives."""
+
 LARGEST_SCALE = 2.0**55
 """Largest scale, in integer steps, for which saturation at 2^63 is negligible."""
 

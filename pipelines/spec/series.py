@@ -1,0 +1,27 @@
+"""Names of the kinds of published numbers."""
+
+from typing import Any
+
+from pipelines.spec.durations import duration_text
+from privacy.planning.plan import Plan
+from privacy.series import Series
+
+
+def series_document(series: Series, plan: Plan) -> dict[str, Any]:
+    """Return the kind of numbers and, for sliding windows, their width and step."""
+    if series.kind != "sliding":
+        return {"kind": series.kind}
+    return {
+        "kind": series.kind,
+        "width": duration_text(series.width * plan.promise.window),
+        "every": duration_text(series.every * plan.promise.window),
+    }
+
+
+def series_text(number: dict[str, Any]) -> str:
+    """Return the kind, and the width and step of sliding windows, as text.
+
+    >>> series_text({"kind": "sliding", "width": "7d", "every": "1d"})
+    'sliding 7d/1d'
+    """
+    return f"{number['kind']} {number['width']}/{number['every']}" if "width" in number else str(number["kind"])
