@@ -73,6 +73,7 @@ COMMANDS = {
         "pipelines.local", "plan and evaluate surveys whose reports each person's own device randomises", pipeline=True
     ),
     "report": Command("pipelines.report", "write all published numbers as one HTML page with charts"),
+    "registry": Command("pipelines.registry", "write an entry for the public registry of deployments; reads no data"),
     "sanitise": Command(
         "pipelines.sanitised", "add noise to single records, each once, before anything is computed from them"
     ),

@@ -27,6 +27,7 @@ from pipelines.metrics.values import Metrics
 from pipelines.plan.operation import Planned, plan
 from pipelines.plan.page import plan_page
 from pipelines.plan.variants import ComparedPlans, compare_plans
+from pipelines.registry.operation import RegistryEntry, registry
 from pipelines.report.operation import report
 from pipelines.report.reported import Reported
 from pipelines.run.new_release import Begun, new_release
@@ -60,6 +61,7 @@ __all__ = [
     "Records",
     "RecordsLedger",
     "RefusedError",
+    "RegistryEntry",
     "Release",
     "ReleaseLedger",
     "Reported",
@@ -84,6 +86,7 @@ __all__ = [
     "plan",
     "plan_page",
     "plan_records",
+    "registry",
     "report",
     "run",
     "sanitise",

@@ -30,6 +30,7 @@ OF_OTHERS = {
     "pipelines.local": ("pipelines.pages", "pipelines.ledger"),
     "pipelines.metrics": ("pipelines.ledger",),
     "pipelines.plan": ("pipelines.pages",),
+    "pipelines.registry": ("pipelines.pages", "pipelines.disclosure"),
     "pipelines.report": ("pipelines.pages", "pipelines.disclosure", "pipelines.ledger"),
     "pipelines.sanitised": (
         *("pipelines.pages", "pipelines.ledger", "pipelines.metrics", "pipelines.report"),

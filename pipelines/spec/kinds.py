@@ -14,7 +14,7 @@ Kind = Literal["sums", "records", "devices", "design"]
 _WHAT: dict[Kind, tuple[str, str]] = {
     "sums": (
         "a spec of a release of sums from a changelog",
-        "slackwater plan, run, evaluate, show, report, metrics and ledger",
+        "slackwater plan, run, evaluate, show, report, registry, metrics and ledger",
     ),
     "records": ("a spec of sanitised records", "slackwater sanitise, show, report, metrics and ledger"),
     "devices": (

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,7 +152,9 @@ def test_a_commit_is_witnessed_before_it_is_shown(store: Store, monkeypatch: pyt
         (lambda text: text + "x" * 3_000_000, "knows of 4"),
     ],
 )
-def test_a_forged_or_cut_witness_is_refused_and_stays_as_it_is(store: Store, change, message) -> None:
+def test_a_forged_or_cut_witness_is_refused_and_stays_as_it_is(
+    store: Store, change: Callable[[str], str], message: str | None
+) -> None:
     released(store, 3)
     path = Path(str(store.witness))
     path.write_text(change(path.read_text()))

@@ -1,9 +1,14 @@
 """Samplers: which arguments they refuse, and that long draws are complete; tests/statistical tests distributions."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
+from privacy.noise import sampling
 from privacy.noise.exact import sampler
+from privacy.noise.exact.bounds import gaussian, laplace
+from privacy.noise.exact.sampler import make_sampler
 from privacy.noise.sampling import LARGEST_SCALE, discrete_gaussian, discrete_laplace
 
 SAMPLERS = (discrete_laplace, discrete_gaussian)
@@ -53,3 +58,25 @@ def test_the_largest_scale_does_not_saturate(sample):
 def test_a_negative_size_is_refused():
     with pytest.raises(ValueError, match="size=-1 must be at least 0"):
         discrete_laplace(scale=1.0, size=-1)
+
+
+KNOWN = {1: "fb3e121c2a40764b7553bcac39097ea6dd47a03797d5a5aefc55302f2ee6898e"}
+"""Digest of the noise that one sequence of words gives, by version of the samplers."""
+
+
+def test_another_use_of_random_words_needs_another_version_of_the_samplers():
+    """The manifest states the version, so it must change with them: add an entry, and raise `SAMPLERS`."""
+    calls = 0
+
+    def words(bits, size):
+        nonlocal calls
+        calls += 1
+        kind = np.dtype(f"<u{next(size for size in (1, 2, 4, 8) if 8 * size >= bits)}")
+        stream = hashlib.shake_256(calls.to_bytes(8, "big")).digest(size * kind.itemsize)
+        return np.frombuffer(stream, kind) >> kind.type(8 * kind.itemsize - bits)
+
+    made = [
+        make_sampler(law, scale, words=words).sample(2000) for law in (laplace, gaussian) for scale in (0.7, 9, 1e6)
+    ]
+
+    assert hashlib.sha256(np.concatenate(made).astype("<i8").tobytes()).hexdigest() == KNOWN[sampling.SAMPLERS]
