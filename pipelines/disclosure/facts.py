@@ -67,7 +67,7 @@ def _curator(subject: Subject) -> str:
         )
         if text
     ]
-    return "; ".join([said or NOT_STATED.rstrip("."), *rest]) + "."
+    return ". ".join([said or NOT_STATED.rstrip("."), *rest]) + "."
 
 
 def _dates(subject: Subject) -> str:

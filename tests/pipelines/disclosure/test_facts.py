@@ -85,7 +85,7 @@ def test_texts_of_the_curator_and_the_witness_are_stated_as_given(tmp_path: Path
     spec = load(tmp_path / "spec.yaml")
     witnessed = disclosure(Subject(spec=spec, plan=plan_of(spec), program="", sampler=0))
 
-    assert found["curator"] == "City <Hospital> (Government); Contact: privacy@hospital.example; Region: Ireland."
+    assert found["curator"] == "City <Hospital> (Government). Contact: privacy@hospital.example. Region: Ireland."
     assert found["use"] == "Plan the number of beds."
     assert found["chosen"].startswith("Epsilon follows the guideline of 2025. The claim requires")
     assert without["curator"] == without["use"] == "Not stated by the curator."
