@@ -78,7 +78,8 @@ class ReleaseLedger:
             return document
         together = self.together.document(begun=bool(self.account["epochs"]))
         apart = [promise.document() for promise in self.apart]
-        return {**document, "witness": self.witness, "together": together, "apart": apart}
+        witness = {} if self.witness is None else {"witness": self.witness}
+        return {**document, **witness, "together": together, "apart": apart}
 
     def text(self) -> str:
         """Return the text that `slackwater ledger` prints."""

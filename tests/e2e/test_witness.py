@@ -75,6 +75,8 @@ def test_a_rollback_is_refused_and_the_facts_of_a_release_are_published(
     # Ledger and registry know the commits.
     ledger = slackwater("ledger", "spec.yaml")
     assert "The witness elsewhere/wards records 2 epochs." in ledger.out
+    account = json.loads(slackwater("ledger", "spec.yaml", "--json").out)
+    assert account["witness"] == {"path": "elsewhere/wards", "epochs": 2}
     entry = json.loads(slackwater("registry", "spec.yaml", "-o", "entry.yaml", "--json").out)
     assert entry["deployment"]["basic"]["publication_date"] == epochs[0]["committed_at"][:10]
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from ruamel.yaml import YAML
 
@@ -101,7 +101,9 @@ def test_missing_texts_are_named_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("output", "message"), [("e.json", "must end in .yaml"), ("public/e.yaml", "public folder")])
-def test_an_impossible_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output, message) -> None:
+def test_an_impossible_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str, message: str
+) -> None:
     (tmp_path / "spec.yaml").write_text(SPEC + ABOUT)
     monkeypatch.chdir(tmp_path)
 

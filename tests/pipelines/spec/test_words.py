@@ -53,7 +53,7 @@ release: wards
 """
 
 LEVELS = {
-    "top": "release changelog privacy schedule queries strategy output",
+    "top": "release changelog privacy schedule queries strategy output about",
     "changelog": "format path entry time from to before after owner order timezone types nulls bad_rows expires every "
     "shrink kafka freshness",
     "privacy": "unit protects epsilon delta constraint mechanism accounting split adaptive_data states",
@@ -64,7 +64,7 @@ LEVELS = {
     "publish": "sliding every",
     "tree": "branching height refine",
     "measure": "sum mean second_moment variance min max invalid",
-    "output": "public private format bigquery",
+    "output": "public private format bigquery witness",
 }
 KNOWN = {level: keys.split() for level, keys in LEVELS.items()}
 
