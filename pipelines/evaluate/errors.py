@@ -8,13 +8,16 @@ import pyarrow as pa
 
 from pipelines.epochs.job import Job
 from pipelines.spec.series import series_document
+from privacy.estimates import Estimates
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.linear_part import LinearPart
 from privacy.planning.part import Part
 from privacy.series import Family, Series, totals
-from transforms.aggregation.node_sums import BOUNDED, EXACT, NodeKey, dense, gathered
+from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKey, dense, gathered
+from transforms.aggregation.queries import Query
 from transforms.release.estimated_numbers import estimates_of
 from transforms.release.linear_chunk import add_noise
+from transforms.release.marginal_tables import Marginal, marginal_estimates, marginal_kind, over_marginal
 from transforms.release.published_tables import truth_table
 from transforms.release.range_tables import RANGE, over_ranges, range_estimates, range_kind
 from transforms.release.sampled_chunk import released_anew
@@ -68,8 +71,7 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
     """
     queries = []
     for number, query in enumerate(job.aggregation.queries):
-        errors = {(series, RANGE): _Errors() for series in query.publish if query.ranges}
-        errors = {(series, ""): _Errors() for series in query.publish} | errors
+        errors: _ByKind = {(series, of): _Errors() for of in _kinds(query) for series in query.publish}
         for part in job.plan.of_query(number):
             for chunk in range(job.aggregation.chunks(number)):
                 for _, bounded, exact in _sums(job, sums, number, part.family, chunk):
@@ -77,7 +79,7 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
         numbers = [
             {
                 **series_document(series, job.plan),
-                **({"kind": range_kind(series)} if of else {}),
+                **_named(series, of),
                 **found.summary(),
             }
             for (series, of), found in errors.items()
@@ -126,28 +128,54 @@ class _Errors:
         return {**rmse, "rows": self.rows, "relative_error": relative, **biases}
 
 
-_ByKind = Mapping[tuple[Series, str], _Errors]
-"""Errors of each series: of its cells, and with `RANGE` of its ranges."""
+_Of = str | Marginal
+"""Numbers of a series: empty for its cells, `RANGE` for its ranges, or a marginal."""
+
+_ByKind = Mapping[tuple[Series, _Of], _Errors]
+
+
+def _kinds(query: Query) -> tuple[_Of, ...]:
+    return ("", *([RANGE] if query.ranges else []), *query.marginals)
+
+
+def _named(series: Series, of: _Of) -> dict[str, Any]:
+    """Return the members of a document that name sums of cells."""
+    if isinstance(of, tuple):
+        return {"kind": marginal_kind(series), "marginal": [*of]}
+    return {"kind": range_kind(series)} if of else {}
+
+
+def _summed(sums: np.ndarray, query: Query, of: _Of) -> np.ndarray:
+    """Return the sums of cells, [numbers, rows], of component sums [numbers, cells]."""
+    if isinstance(of, tuple):
+        return over_marginal(sums, query, of)
+    return over_ranges(sums, query) if of else sums
+
+
+def _estimated(
+    of: _Of, series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: LinearPart
+) -> Estimates:
+    if isinstance(of, tuple):
+        return marginal_estimates(series, sums, aggregation, released, of)
+    return (range_estimates if of else estimates_of)(series, sums, aggregation, released)
 
 
 def _compare(
     errors: _ByKind, job: Job, released: LinearPart, bounded: np.ndarray, exact: np.ndarray, runs: int
 ) -> None:
     query = job.aggregation.queries[released.query]
-    summed = {"": lambda sums: sums, **({RANGE: lambda sums: over_ranges(sums, query)} if query.ranges else {})}
-    estimated = {"": estimates_of, RANGE: range_estimates}
 
-    def numbers_of(leaves: np.ndarray, series: Series, of: str) -> np.ndarray:
-        sums = [summed[of](totals(series, component)).astype(np.float64) for component in leaves]
+    def numbers_of(leaves: np.ndarray, series: Series, of: _Of) -> np.ndarray:
+        sums = [_summed(totals(series, component), query, of).astype(np.float64) for component in leaves]
         return query.measure.estimate(sums)
 
-    wanted = [(series, of) for series in released.series for of in summed]
+    wanted = [(series, of) for series in released.series for of in _kinds(query)]
     aims = {one: numbers_of(bounded, *one) for one in wanted}
     goals = {one: numbers_of(exact, *one) for one in wanted}
     for one in wanted:
         errors[one].compare(aims[one], goals[one])
         sums = [totals(one[0], component) for component in bounded]
-        certain = estimated[one[1]](one[0], sums, job.aggregation, released)
+        certain = _estimated(one[1], one[0], sums, job.aggregation, released)
         errors[one].add("rmse_predicted", np.where(np.isnan(aims[one]), np.nan, certain.stddev))
     together = 1 if query.together else max(1, TOGETHER // bounded[0].size)
     for start in range(0, runs, together):
@@ -155,7 +183,7 @@ def _compare(
         noisy = add_noise(np.tile(bounded, (1, 1, count)), released)
         by_series = dict(zip(released.series, noisy.sums, strict=True))
         for one in wanted:
-            estimates = estimated[one[1]](one[0], by_series[one[0]], job.aggregation, released)
+            estimates = _estimated(one[1], one[0], by_series[one[0]], job.aggregation, released)
             values = estimates.value.reshape(-1, count, aims[one].shape[1])
             errors[one].add("rmse_observed", values - aims[one][:, None])
             errors[one].add("rmse_total", values - goals[one][:, None])

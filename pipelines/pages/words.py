@@ -17,6 +17,7 @@ from privacy.planning.statement import extent
 from privacy.series import Series
 from privacy.upward import shown
 from transforms.aggregation.queries import Query
+from transforms.release.marginal_tables import marginal_name
 
 
 def unit(spec: Spec) -> str:
@@ -205,7 +206,7 @@ def measured(query: Query, of: str, spec: Spec) -> list[str]:
 
     Args:
         query: The query.
-        of: Kind of numbers: `ranges`, `quantiles`, or empty for numbers of cells.
+        of: Kind of numbers: `ranges`, `quantiles`, the name of a marginal, or empty for numbers of cells.
         spec: The spec of the release.
     """
     where = "" if query.where is None else f", where {query.where.text}"
@@ -224,6 +225,8 @@ def _measured(query: Query, of: str = "") -> str:
         text = "count of privacy units with an entry there"
     if of == "quantiles":
         text = f"quantiles of {ordered[0]} over entries"
+    if of in map(marginal_name, query.marginals):
+        return f"{text}, {of}"
     keys = [f"ranges of {listed(ordered)}"] if of == "ranges" else []
     keys += [name for name, _ in query.by if not of or name not in ordered]
     return f"{text} by {listed(keys)}" if keys else text

@@ -13,6 +13,7 @@ from pipelines.spec.durations import duration_text
 from pipelines.spec.load import Spec
 from pipelines.spec.series import series_document, series_text
 from pipelines.spec.times import now
+from privacy.cells.product import Product
 from privacy.constraint import AtMost
 from privacy.counted import counted
 from privacy.estimates import confidence_of
@@ -23,6 +24,7 @@ from privacy.noise.weighted import spreads
 from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
+from transforms.release.marginal_tables import by_marginal, marginal_kind, noise_of_marginal
 from transforms.release.range_tables import by_range, noise_of_ranges, range_kind
 
 MUCH_EPSILON = 5.0
@@ -54,18 +56,28 @@ def accuracy(query: Query, plan: Plan, place: int, windows: int) -> list[dict[st
         }
         for series in query.publish
     ]
-    for series in query.publish if query.ranges else ():
-        over = plan.publishing(place, series).over
-        mean = float(noise_of_ranges(query, None if over is None or over.trivial else over).squares.mean())
-        number = {**series_document(series, plan), "kind": range_kind(series), "cells": by_range(query).cells}
-        off = _of_series(query, plan, place, series, windows, over=mean)
-        found.append({**number, **off, **({"of_expected": None} if "of_expected" in off else {})})
+    for series in query.publish:
+        over = plan.publishing(place, series).over if query.ranges or query.marginals else None
+        for number, mean in _made_of_cells(query, series, over):
+            off = _of_series(query, plan, place, series, windows, over=mean)
+            off |= {"of_expected": None} if "of_expected" in off else {}
+            found.append({**series_document(series, plan), **number, **off})
     return found
 
 
+def _made_of_cells(query: Query, series: Series, over: Product | None) -> Iterator[tuple[dict[str, Any], float]]:
+    """Yield the kind of each number that is a sum of cells, with its variance if the noise of a node has variance 1."""
+    if query.ranges:
+        mean = float(noise_of_ranges(query, None if over is None or over.trivial else over).squares.mean())
+        yield {"kind": range_kind(series), "cells": by_range(query).cells}, mean
+    for marginal in query.marginals:
+        rows, of = by_marginal(query, marginal).cells, noise_of_marginal(query, over, marginal)
+        yield {"kind": marginal_kind(series), "cells": rows, "marginal": [*marginal]}, float(of.squares[0])
+
+
 def _of_cells(query: Query, plan: Plan, place: int, series: Series) -> float | None:
-    """Return the mean variance of single cells, if the query also has ranges, which have separate rows."""
-    over = plan.publishing(place, series).over if query.ranges else None
+    """Return the mean variance of single cells, if the query also has sums of cells, which have separate rows."""
+    over = plan.publishing(place, series).over if query.ranges or query.marginals else None
     return None if over is None else float(over.variances().mean())
 
 

@@ -34,6 +34,7 @@ from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SpecError
 from transforms.common.windows import Windows
 from transforms.common.zones import zone_of
+from transforms.release.marginal_tables import ALL, Marginal, by_marginal, marginal_kind
 from transforms.release.published_columns import TIME, key_types, types_of_some
 from transforms.release.quantile_tables import QUANTILE, by_quantile, quantile_kind
 from transforms.release.range_tables import by_range, range_kind
@@ -125,6 +126,18 @@ class Published:
             estimates = estimates.append_column(ranged.by[0][0], pc.binary_join_element_wise(*keys, ", "))
         for series in query.publish:
             yield series, self._of_kind(estimates, range_kind(series), series, ranged)
+
+    def marginals(self, query: Query, marginal: Marginal) -> Iterator[tuple[Series, pa.Table]]:
+        """Yield each series of a query with the rows of a marginal, as `numbers` does for cells.
+
+        The cells are those of `transforms.release.marginal_tables.by_marginal`.
+        """
+        rows, estimates = by_marginal(query, marginal), self.estimates(query)
+        for name, _ in query.by:
+            added_up = pc.fill_null(pc.equal(estimates.column(name).cast(pa.string()), ALL), False)
+            estimates = estimates.filter(pc.invert(added_up) if name in marginal else added_up)
+        for series in query.publish:
+            yield series, self._of_kind(estimates, marginal_kind(series), series, rows)
 
     def _of_kind(self, estimates: pa.Table, kind: str, series: Series, query: Query) -> pa.Table:
         """Return the rows of another kind as rows of a series of a query with other cells."""

@@ -1,4 +1,4 @@
-"""The published numbers of a release as its page shows them: for each query its cells, its ranges and its quantiles."""
+"""The published numbers of a release as its page shows them: of each query cells, ranges, marginals and quantiles."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from pipelines.published.release import Published
 from pipelines.spec.series import series_document, series_text
 from privacy.series import Series
 from transforms.aggregation.queries import Query
+from transforms.release.marginal_tables import by_marginal, marginal_name
 from transforms.release.quantile_tables import by_quantile
 from transforms.release.range_tables import by_range
 
@@ -33,7 +34,7 @@ class ReportPart:
         origin: The query as in the spec.
         query: The query with these cells.
         name: Name on the page.
-        of: Kind of numbers, `ranges` or `quantiles`; empty for numbers of cells.
+        of: Kind of numbers, `ranges`, `quantiles` or the name of a marginal; empty for numbers of cells.
         within: Possible range of the numbers, if their intervals are compared with it; None: with zero.
     """
 
@@ -55,6 +56,9 @@ def _parts(query: Query, release: Published) -> Iterator[ReportPart]:
     yield _part(query, query, release.numbers(query), release, within=bounds)
     if query.ranges:
         yield _part(query, by_range(query), release.ranges(query), release, of="ranges", within=bounds)
+    for marginal in query.marginals:
+        rows, numbers = by_marginal(query, marginal), release.marginals(query, marginal)
+        yield _part(query, rows, numbers, release, of=marginal_name(marginal), within=bounds)
     if query.quantiles:
         (_, key), *_ = query.ordered
         edges = key.edges(0, key.steps + 1)

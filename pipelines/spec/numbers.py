@@ -22,6 +22,10 @@ MOST_RANGES = 1_000
 """Most ranges of a query; each has a row for each window and each combination of listed values."""
 
 
+MOST_MARGINALS = 100
+"""Most marginals of a query; each has rows for each window."""
+
+
 class SlidingSection(Section):
     """Sliding windows of one width; without `every`, one begins with each window of the schedule."""
 
@@ -70,6 +74,12 @@ class RangesSection(Section):
     ]
 
 
+class MarginalsSection(Section):
+    """Sums over the keys that each list leaves out, for each of the numbers in the same list."""
+
+    marginals: Annotated[list[list[Text]], Field(min_length=1, max_length=MOST_MARGINALS)]
+
+
 PlainKind = Literal["change", "level", "entered", "left"]
 _PLAIN: tuple[PlainKind, ...] = get_args(PlainKind)
 
@@ -88,27 +98,34 @@ def _kind_of_number(value: Any) -> str:
     if isinstance(value, str):
         return "word"
     given = value if isinstance(value, dict) else type(value).model_fields
-    return next((kind for kind in ("quantiles", "ranges") if kind in given), "settings")
+    return next((kind for kind in MADE_OF_CELLS if kind in given), "settings")
 
 
-PublishedNumber = PlainKind | SlidingSection | QuantilesSection | RangesSection
+PublishedNumber = PlainKind | SlidingSection | QuantilesSection | RangesSection | MarginalsSection
+
+MADE_OF_CELLS: dict[str, tuple[type[Section], str]] = {
+    "quantiles": (QuantilesSection, "{quantiles: [0.5]}"),
+    "ranges": (RangesSection, "{ranges: [{age: {from: 18}}]}"),
+    "marginals": (MarginalsSection, "{marginals: [[]]}"),
+}
+"""Sections of numbers that are made from the cells of other numbers in the same list, each with an example."""
 
 
 def _once(numbers: list[PublishedNumber]) -> list[PublishedNumber]:
     """Refuse a width of sliding windows with two steps: a window that both contain would have two numbers."""
     derived: list[int] = []
-    for kind, name in ((QuantilesSection, "quantiles"), (RangesSection, "ranges")):
+    for name, (kind, _) in MADE_OF_CELLS.items():
         found = [place for place, number in enumerate(numbers) if isinstance(number, kind)]
         refuse(((place,), f"a second list of {name}; write one") for place in found[1:])
         derived += found
     if len(derived) == len(numbers):
-        what = "{quantiles: [0.5]}" if isinstance(numbers[0], QuantilesSection) else "{ranges: [{age: {from: 18}}]}"
+        what = next(example for kind, example in MADE_OF_CELLS.values() if isinstance(numbers[0], kind))
         refuse([((0,), f"needs numbers; list them next to it, as in [level, {what}]")])
-    listed = [n.sliding if isinstance(n, SlidingSection) else n for n in numbers]
+    listed = [n.sliding if isinstance(n, SlidingSection) else n if isinstance(n, str) else None for n in numbers]
     refuse(
         ((place,), f"{_shown(one)} is listed twice; list it once")
         for place, one in enumerate(listed)
-        if not isinstance(one, QuantilesSection | RangesSection) and one in listed[:place]
+        if one is not None and one in listed[:place]
     )
     return numbers
 
@@ -123,7 +140,8 @@ Numbers = Annotated[
             Annotated[PlainKind, WORD]
             | Annotated[SlidingSection, SETTINGS]
             | Annotated[QuantilesSection, Tag("quantiles")]
-            | Annotated[RangesSection, Tag("ranges")],
+            | Annotated[RangesSection, Tag("ranges")]
+            | Annotated[MarginalsSection, Tag("marginals")],
             Discriminator(_kind_of_number),
             BeforeValidator(_number),
         ]

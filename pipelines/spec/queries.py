@@ -19,6 +19,7 @@ from pipelines.spec.fields import (
 )
 from pipelines.spec.measures import MeasureSection
 from pipelines.spec.numbers import (
+    MarginalsSection,
     Numbers,
     PublishedNumber,
     QuantilesSection,
@@ -36,7 +37,13 @@ from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Box, Scalar
 from transforms.common.errors import SpecError
 from transforms.release.published_columns import name_problems
-from transforms.release.query_rules import consistency_problems, quantile_problems, range_problems
+from transforms.release.query_rules import (
+    all_problems,
+    consistency_problems,
+    marginal_problems,
+    quantile_problems,
+    range_problems,
+)
 
 MOST_CELLS = 10_000_000
 
@@ -111,13 +118,27 @@ class QuerySection(Section):
             for one in self._ranges()
         )
 
+    @property
+    def marginals(self) -> tuple[tuple[str, ...], ...]:
+        """Keys that each published marginal keeps, in the order of their names."""
+        found = next((number.marginals for number in self.publish if isinstance(number, MarginalsSection)), [])
+        return tuple(tuple(sorted(marginal)) for marginal in found)
+
     def over_cells(self) -> CellChoice:
-        """Return the settings of the strategy over cells that the spec fixes; published ranges make it serve listed
-        ranges.
+        """Return the settings of the strategy over cells that the spec fixes; it serves published ranges or marginals.
 
         Raises:
             RuleError: The cells are for listed ranges, and no ranges are published.
         """
+        if self.marginals:
+            keys = [(name, len(key_of(self.by[name]))) for name in sorted(self.by)]
+            return CellChoice(
+                workload="listed",
+                listed=tuple(
+                    tuple(None if name in marginal else (0, cells) for name, cells in keys)
+                    for marginal in self.marginals
+                ),
+            )
         listed = []
         for box in self.ranges:
             cells = iter(box)
@@ -162,8 +183,23 @@ class QuerySection(Section):
             found += quantile_problems(keys, valued=self.measure.column is not None, consistent=self.consistent)
         problems.extend((problem.path, problem.message) for problem in found)
         problems.extend((("publish", *place), text) for place, text in self._no_ranges())
+        problems.extend(self._no_marginals())
         refuse(problems)
         return self
+
+    def _no_marginals(self) -> Iterator[Problem]:
+        """Yield why marginals, or some of them, cannot be published."""
+        for place, number in enumerate(self.publish):
+            if not isinstance(number, MarginalsSection):
+                continue
+            above, listed = ("publish", place, "marginals"), [name for name in self.by if name not in self.ordered]
+            for problem in marginal_problems(number.marginals, listed, self.ordered, consistent=self.consistent):
+                yield (*above, *problem.path), problem.message
+            if self.over is not None:
+                yield ("cells",), "marginals choose the sums that get noise; remove cells, or the marginals"
+            values = {name: cells for name, cells in self.by.items() if isinstance(cells, list)}
+            for problem in all_problems(values, number.marginals):
+                yield problem.path, problem.message
 
     def _no_ranges(self) -> Iterator[Problem]:
         """Yield why ranges, or some of them, cannot be published."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from pipelines.spec.numbers import PlainKind, QuantilesSection, RangesSection, SlidingSection
+from pipelines.spec.numbers import PlainKind, SlidingSection
 from pipelines.spec.queries import QuerySection, key_of
 from pipelines.spec.rules import adaptive_of
 from pipelines.spec.strategies import Strategy, choice_of
@@ -31,13 +31,10 @@ def query_of(section: QuerySection, *, every: int, strategy: Strategy, distance:
         invalid=section.measure.invalid,
         where=None if section.where is None else Condition.parse(section.where),
         by=tuple((key, key_of(section.by[key])) for key in sorted(section.by)),
-        publish=tuple(
-            _series(number, every)
-            for number in section.publish
-            if not isinstance(number, QuantilesSection | RangesSection)
-        ),
+        publish=tuple(_series(number, every) for number in section.publish if isinstance(number, str | SlidingSection)),
         quantiles=section.quantiles,
         ranges=section.ranges,
+        marginals=section.marginals,
         weight=section.weight,
         expected=section.expected,
         consistent=section.consistent,

@@ -5,6 +5,7 @@ from typing import Any
 from pipelines.spec.durations import duration_text
 from privacy.planning.plan import Plan
 from privacy.series import Series
+from transforms.release.marginal_tables import marginal_name
 
 
 def series_document(series: Series, plan: Plan) -> dict[str, Any]:
@@ -19,9 +20,12 @@ def series_document(series: Series, plan: Plan) -> dict[str, Any]:
 
 
 def series_text(number: dict[str, Any]) -> str:
-    """Return the kind, and the width and step of sliding windows, as text.
+    """Return the kind, the width and step of sliding windows, and the keys of marginals, as text.
 
     >>> series_text({"kind": "sliding", "width": "7d", "every": "1d"})
     'sliding 7d/1d'
+    >>> series_text({"kind": "level_marginal", "marginal": ["region"]})
+    'level_marginal by region'
     """
-    return f"{number['kind']} {number['width']}/{number['every']}" if "width" in number else str(number["kind"])
+    text = f"{number['kind']} {number['width']}/{number['every']}" if "width" in number else str(number["kind"])
+    return f"{text} {marginal_name(tuple(number['marginal']))}" if "marginal" in number else text

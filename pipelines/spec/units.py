@@ -26,5 +26,6 @@ def unit_problems(queries: list[QuerySection], privacy: PrivacySection, *, every
             quantiles=bool(query.quantiles),
             ranges=bool(query.ranges),
             near=bool(privacy.distance),
+            marginals=bool(query.marginals),
         )
         yield from ((("queries", place, *problem.path), problem.message) for problem in found)

@@ -1,7 +1,7 @@
 """Variances of sums over boxes of cells, and how much of each a single node contributes.
 
-A box takes adjacent cells along each ordered axis, and one cell of each other axis. It is a linear query q over cells,
-a product over the axes, and so are its weights g = S (S^T S)^-1 q under a product of strategies S
+A box takes adjacent cells along each ordered axis, and one cell or all cells of each other axis. It is a linear query q
+over cells, a product over the axes, and so are its weights g = S (S^T S)^-1 q under a product of strategies S
 (privacy.answers.sums): squares of g multiply over the axes, and so do the shares of the largest.
 """
 
@@ -59,13 +59,14 @@ def _of_sides(boxes: Sequence[Sequence[Range | None]], along: Along | None) -> B
     """Return the noise of the sides of boxes along the axes of one strategy."""
     if along is not None and len(along.shape) > 1:
         return _at_once(boxes, along)
-    asked = [side for (side,) in boxes]
-    if asked[0] is None:
-        one = np.ones(len(asked))
+    sides = [side for (side,) in boxes]
+    if not any(sides):
+        one = np.ones(len(sides))
         return Boxes(squares=one if along is None else one * float(along.variances()[0]), largest=one)
-    kinds = sorted({side for side in asked if side is not None})
+    asked = [(0, 1) if side is None else side for side in sides]
+    kinds = sorted(set(asked))
     found = _along(kinds, along)
-    at = [kinds.index(side) for side in asked if side is not None]
+    at = [kinds.index(side) for side in asked]
     return Boxes(squares=found.squares[at], largest=found.largest[at])
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+from privacy.cells.balance import MarginalsOffer
 from privacy.cells.base import Along, Sketcher
 from privacy.cells.choice import CellChoice
 from privacy.cells.each import Each
 from privacy.cells.fitting import AUTO, EACH, OPTIMISED, PREFIX, TREE
 from privacy.cells.kdtree.kdtree import KdTree, KdTreeOffer
 from privacy.cells.layers import Layers
+from privacy.cells.marginals import Marginals
 from privacy.cells.mixed import Mixed
 from privacy.cells.offer import CellOffer, CellTerms, CellUse
 from privacy.cells.prefixes import Prefixes
@@ -15,7 +17,7 @@ from privacy.cells.product import Product
 from privacy.cells.quadtree import Quadtree, QuadtreeOffer
 from privacy.problems import RuleError
 
-ALONG: dict[str, type[Along]] = {kind.kind: kind for kind in (Layers, Prefixes, Mixed, Quadtree)}
+ALONG: dict[str, type[Along]] = {kind.kind: kind for kind in (Layers, Prefixes, Mixed, Quadtree, Marginals)}
 
 SKETCHERS: dict[str, type[Sketcher]] = {kind.kind: kind for kind in (Each, Product, KdTree)}
 
@@ -29,9 +31,12 @@ OFFERS: dict[str, CellOffer] = {
     "kdtree": KdTreeOffer(),
 }
 
+MARGINALS: CellOffer = MarginalsOffer()
+"""Offer for queries of listed keys with published marginals; it has no name, since nothing else is possible there."""
+
 
 def strategies(terms: CellTerms) -> tuple[Product, ...]:
-    """Return strategies over the cells of a query, the cheapest first; only the ordered axes have a choice.
+    """Return strategies over the cells of a query, the cheapest first; axes without an order need no choice.
 
     >>> from privacy.cells.fitting import cost
     >>> from privacy.cells.space import Axis
@@ -40,7 +45,8 @@ def strategies(terms: CellTerms) -> tuple[Product, ...]:
     >>> best.axes[0].name, cost(others[-1], power=2, changes=4) > 4 * cost(best, power=2, changes=4)
     ('optimised', True)
     """
-    return OFFERS[terms.choice.name].strategies(terms)
+    offer = OFFERS[terms.choice.name] if any(axis.ordered for axis in terms.space) else MARGINALS
+    return offer.strategies(terms)
 
 
 def sketcher(terms: CellTerms, cells: int) -> Sketcher:
@@ -76,6 +82,9 @@ def problems(choice: CellChoice, use: CellUse) -> Iterator[RuleError]:
         if getattr(choice, name) is not None and name not in OFFERS[choice.name].settings:
             own = next(one for one, offer in OFFERS.items() if name in offer.settings)
             yield RuleError(f"of a {own}; add strategy: {own}, or remove it", "cells", name)
+    if choice.listed and not use.ordered:
+        yield from MARGINALS.problems(choice, use)
+        return
     if choice.asks and not use.ordered:
         message = "for keys whose cells have an order; give one under by: as {from: 0, to: 100, step: 5}"
         yield RuleError(message, "cells")

@@ -1,8 +1,10 @@
 """Requirements of one query for a plan, without columns and conditions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from privacy.adaptive.base import Policy
+from privacy.cells.boxes import Range
 from privacy.cells.choice import CellChoice
 from privacy.cells.offer import CellUse
 from privacy.cells.space import Space, cells_of
@@ -23,7 +25,7 @@ class Demand:
         name: name of the query.
         measure: the summed quantity, on the plain grid; the plan makes it fine if Gaussian noise requires it.
         cells: number of cells.
-        axes: arrangement of the cells; empty if none of the axes has an order.
+        axes: arrangement of the cells; empty if none of the axes has an order and no marginal is published.
         series: published numbers.
         weight: share of the budget, relative to the other queries.
         choice: settings of the strategy in time.
@@ -46,7 +48,8 @@ class Demand:
     apart: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.axes and (cells_of(self.axes) != self.cells or not any(axis.ordered for axis in self.axes)):
+        needed = bool(self.over.listed) or any(axis.ordered for axis in self.axes)
+        if self.axes and (cells_of(self.axes) != self.cells or not needed):
             raise ValueError(
                 f"query {self.name}: axes are for {counted(self.cells, 'cell')}, one of them with an order at least"
             )
@@ -57,10 +60,10 @@ class Demand:
                 apart=bool(self.apart),
             )
             enforce(problems(self.over, use))
-        if any(
-            [cells is None for cells in box] != [not axis.ordered for axis in self.axes] for box in self.over.listed
-        ):
-            raise ValueError(f"query {self.name}: listed ranges have cells along each axis with an order")
+        if not all(_fits(box, self.axes) for box in self.over.listed):
+            raise ValueError(
+                f"query {self.name}: listed ranges have cells along each axis with an order, and all or None of others"
+            )
         if self.apart:
             with placed("queries", self.name):
                 enforce(near_problems(moves=any(one.family != "net" for one in self.series)))
@@ -71,3 +74,11 @@ class Demand:
     def families(self) -> tuple[Family, ...]:
         """Families of leaf sums that the series need."""
         return tuple(dict.fromkeys(series.family for series in self.series))
+
+
+def _fits(box: Sequence[Range | None], axes: Space) -> bool:
+    """Return whether a listed sum takes a range of each ordered axis, and one or all cells of each other axis."""
+    return len(box) == len(axes) and all(
+        side is not None if axis.ordered else side in (None, (0, axis.cells))
+        for side, axis in zip(box, axes, strict=True)
+    )

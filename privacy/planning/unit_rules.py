@@ -12,7 +12,9 @@ SUMS = "a unit counts once in each cell, so that sums over cells count it severa
 """Why sums of cells are refused."""
 
 
-def unit_problems(*, over: bool, quantiles: bool, ranges: bool, near: bool) -> Iterator[RuleError]:
+def unit_problems(
+    *, over: bool, quantiles: bool, ranges: bool, near: bool, marginals: bool = False
+) -> Iterator[RuleError]:
     """Yield the reasons why a query cannot count units that may have several entries at a time.
 
     Args:
@@ -20,6 +22,7 @@ def unit_problems(*, over: bool, quantiles: bool, ranges: bool, near: bool) -> I
         quantiles: whether quantiles are published.
         ranges: whether sums over ranges are published.
         near: whether only the place of a unit is protected.
+        marginals: whether marginals are published.
     """
     instead = "use measure: count, or constraint: {entries: 1}"
     if near:
@@ -27,8 +30,8 @@ def unit_problems(*, over: bool, quantiles: bool, ranges: bool, near: bool) -> I
             "units: near entries of one unit may be in one cell or in several, so that a distance is not protected"
         )
         yield RuleError(f"{message}; {instead}", "measure")
-    if over and not ranges:
+    if over and not (ranges or marginals):
         yield RuleError(f"{SUMS}; remove it, or {instead}", "cells")
-    for asked, what in ((quantiles, "quantiles"), (ranges, "ranges")):
+    for asked, what in ((quantiles, "quantiles"), (ranges, "ranges"), (marginals, "marginals")):
         if asked:
             yield RuleError(f"{what}: {SUMS}; remove them, or {instead}", "publish")

@@ -41,6 +41,7 @@ class Query:
         weight, expected, strategy, over, apart, adaptive: As in the plan's `Demand`.
         quantiles: Quantiles of the one ordered key, for each published number.
         ranges: Cells whose sums are published, for each number and each combination of listed values.
+        marginals: Keys that each published marginal keeps, in the order of `by`; it adds up over the other keys.
         consistent: Whether levels, entered and left are made non-negative and consistent with each other.
     """
 
@@ -55,6 +56,7 @@ class Query:
     expected: float | None = None
     quantiles: tuple[float, ...] = ()
     ranges: tuple[Box, ...] = ()
+    marginals: tuple[tuple[str, ...], ...] = ()
     consistent: bool = False
     strategy: Choice = field(default_factory=Choice)
     over: CellChoice = field(default_factory=CellChoice)
@@ -68,7 +70,7 @@ class Query:
             name=self.name,
             measure=self.measure,
             cells=self.cells,
-            axes=self.axes if self.ordered else (),
+            axes=self.axes if self.ordered or self.over.listed else (),
             series=self.publish,
             weight=self.weight,
             choice=self.strategy,
@@ -111,7 +113,7 @@ class Query:
     @property
     def together(self) -> bool:
         """Whether all cells of a window are processed at once."""
-        at_once = self.consistent or self.adaptive is not None or bool(self.quantiles or self.ranges)
+        at_once = self.consistent or self.adaptive is not None or bool(self.quantiles or self.ranges or self.marginals)
         return at_once or self.over.asks or bool(self.apart)
 
     @property

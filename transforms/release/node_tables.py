@@ -6,8 +6,9 @@ A query with several components or parts names its nodes `query`, `query/count`,
 of a level, the initial or a single one, has no `node_start`.
 
 Under a strategy over cells nodes are sums over several of them: a key with an order then states the range of cells and
-the layer of the strategy's tree. `noisy_value` and `scale` are those of the sum itself, without its weight. A sum with
-different weights for its cells (privacy.cells.mixed) stays weighted, as in the plan.
+the layer of the strategy's tree, and a listed key over which a node adds up has the text `all`. `noisy_value` and
+`scale` are those of the sum itself, without its weight. A sum with different weights for its cells
+(privacy.cells.mixed) stays weighted, as in the plan.
 """
 
 import numpy as np
@@ -20,6 +21,7 @@ from privacy.planning.linear_part import LinearPart
 from privacy.series import BEFORE_ALL
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.ordered_key import OrderedKey
+from transforms.release.marginal_tables import ALL
 from transforms.release.protected import Protected
 from transforms.release.published_columns import TIME, constant, key_columns, key_types, published_cells
 
@@ -87,6 +89,11 @@ def _node_keys(aggregation: Aggregation, number: int, over: Product, rows: int) 
             labels, at = published_cells(key, kind, 0, len(key)), begin[place]
             if isinstance(key, OrderedKey):
                 labels, at = _node_ranges(labels, begin, end, axis.layer()), place
+            elif len(key) > 1 and (end - begin).max() > 1:  # sums over all cells of a listed key
+                labels, at = (
+                    pa.concat_arrays([labels, pa.array([ALL])]),
+                    np.where(end - begin > 1, len(key), begin)[place],
+                )
             places = pa.array(np.tile(at.astype(np.int32), rows // over.nodes))
             columns[name] = pa.DictionaryArray.from_arrays(places, labels).cast(kind)
     return columns

@@ -12,8 +12,8 @@ If a policy or the samples spread numbers over several cells or windows, estimat
 differences between the cells or windows are unknown.
 
 If a query publishes quantiles, estimates have a column `quantile`, which is null for all other rows
-(transforms.release.quantile_tables). Ranges have separate rows without an additional column
-(transforms.release.range_tables).
+(transforms.release.quantile_tables). Ranges and marginals have separate rows without an additional column
+(transforms.release.range_tables, transforms.release.marginal_tables).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,9 @@ from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.linear_part import LinearPart
 from privacy.series import Ints, Series, totals
 from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.queries import Query
 from transforms.release.estimated_numbers import estimates_of
+from transforms.release.marginal_tables import Marginal, by_marginal, marginal_estimates, marginal_kind, over_marginal
 from transforms.release.protected import Protected
 from transforms.release.published_columns import (
     SAMPLED,
@@ -60,6 +62,10 @@ def estimates_table(protected: Protected, aggregation: Aggregation, released: Li
         tables.append(_by_number(aggregation, released.query, series, first_cell, sums[0].shape[1], numbers))
         tables += _quantiles(aggregation, released, series, sums)
         tables += _ranges(aggregation, released, series, sums)
+        for marginal in aggregation.queries[released.query].marginals:
+            of_rows = _columns(marginal_estimates(series, sums, aggregation, released, marginal))
+            of_rows |= only_of_some(aggregation, len(of_rows["value"]))
+            tables.append(_by_marginal(aggregation, released.query, series, marginal, of_rows))
     return pa.concat_tables(tables)
 
 
@@ -128,6 +134,31 @@ def _by_listed(
         table = table.append_column(name, column) if place is None else table.set_column(place, name, column)
     table = table.set_column(1, "kind", constant(kind, table.num_rows))
     return table.select([*table.column_names[:4], *types, *numbers])
+
+
+def _by_marginal(
+    aggregation: Aggregation,
+    number: int,
+    series: Series,
+    marginal: Marginal,
+    numbers: Mapping[str, np.ndarray | pa.Array],
+) -> pa.Table:
+    """Return the rows of each number and combination of the values that a marginal keeps.
+
+    Args:
+        aggregation: The aggregation.
+        number: Number of the query.
+        series: The series.
+        marginal: Keys that the marginal keeps.
+        numbers: Columns of the numbers, [numbers x rows of the marginal].
+    """
+    queries = aggregation.queries
+    query = by_marginal(queries[number], marginal)
+    rows = replace(aggregation, queries=(*queries[:number], query, *queries[number + 1 :]))
+    table = _by_number(rows, number, series, 0, query.cells, numbers)
+    for name, type_ in key_types(queries).items():
+        table = table.set_column(table.column_names.index(name), name, table[name].cast(type_))
+    return table.set_column(1, "kind", constant(marginal_kind(series), table.num_rows))
 
 
 def sampled_table(units: Ints, readings: Sequence[Reading], aggregation: Aggregation, part: AdaptivePart) -> pa.Table:
@@ -203,21 +234,27 @@ def truth_table(
     """
     query, tables = aggregation.queries[number], []
     for one in series:
-        numbers, ranges = {}, {}
-        for name, leaves in (("exact", exact), ("bounded", bounded)):
-            sums = [totals(one, component) for component in leaves]
-            numbers[name] = _known(query.measure.estimate([each.astype(np.float64) for each in sums]))
-            if query.ranges:
-                of_ranges = [over_ranges(each, query).astype(np.float64) for each in sums]
-                ranges[name] = _known(query.measure.estimate(of_ranges))
+        sums = {
+            name: [totals(one, component) for component in leaves]
+            for name, leaves in (("exact", exact), ("bounded", bounded))
+        }
+        numbers = {name: _known(query, each) for name, each in sums.items()}
         tables.append(_by_number(aggregation, number, one, first_cell, exact.shape[2], numbers))
-        if ranges:
+        if query.ranges:
+            ranges = {name: _known(query, [over_ranges(part, query) for part in each]) for name, each in sums.items()}
             tables.append(_by_listed(aggregation, number, one, range_kind(one), range_labels(query), ranges))
+        for marginal in query.marginals:
+            of_rows = {
+                name: _known(query, [over_marginal(part, query, marginal) for part in each])
+                for name, each in sums.items()
+            }
+            tables.append(_by_marginal(aggregation, number, one, marginal, of_rows))
     return pa.concat_tables(tables)
 
 
-def _known(numbers: np.ndarray) -> pa.Array:
-    return pa.array(numbers.ravel(), from_pandas=True)
+def _known(query: Query, sums: Sequence[np.ndarray]) -> pa.Array:
+    """Return the numbers of component sums; null for a ratio without a value."""
+    return pa.array(query.measure.estimate([each.astype(np.float64) for each in sums]).ravel(), from_pandas=True)
 
 
 def _by_number(

@@ -10,7 +10,8 @@ from privacy.counted import counted
 from privacy.planning.plan import Plan
 from privacy.problems import RuleError
 from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import Query
+from transforms.aggregation.queries import Query, Scalar
+from transforms.release.marginal_tables import ALL
 
 MOST_CONSISTENT = 2**24
 """Most numbers of one query that are made consistent at once: its cells times its windows and the start."""
@@ -139,6 +140,51 @@ def kind_problems(ordered: Mapping[str, OrderedKey], numbers: Collection[str]) -
             yield RuleError("ranges of times, but the column holds numbers elsewhere; use one kind", "by", name)
 
 
+def marginal_problems(
+    marginals: Sequence[Sequence[str]], listed: Collection[str], ordered: Collection[str], *, consistent: bool
+) -> Iterator[RuleError]:
+    """Yield why marginals cannot be published; paths begin with the place of a marginal in the list.
+
+    Args:
+        marginals: Keys that each marginal keeps.
+        listed: Keys whose cells are listed.
+        ordered: Keys whose cells are ranges.
+        consistent: Whether the query's numbers are made consistent.
+    """
+    if ordered:
+        message = f"marginals are for listed keys, and {', '.join(ordered)} has ranges; list its values, or use ranges"
+        yield RuleError(message)
+    elif not listed:
+        yield RuleError("marginals are sums over keys, and the query has none; add by, or remove them")
+    elif consistent:
+        yield RuleError("marginals are sums of cells as they are; remove them, or consistent")
+    known: list[set[str]] = []
+    for place, marginal in enumerate(marginals):
+        for at, name in enumerate(marginal):
+            if name not in listed and name not in ordered:
+                yield RuleError(f"not a key; the query has {', '.join([*listed, *ordered])}", place, at)
+            elif name in marginal[:at]:
+                yield RuleError("listed twice; list it once", place, at)
+        if set(marginal) >= {*listed, *ordered}:
+            yield RuleError("keeps all keys: these are the cells, which are published anyway; remove it", place)
+        elif set(marginal) in known:
+            yield RuleError(f"the same keys as [{known.index(set(marginal))}]; list them once", place)
+        known.append(set(marginal))
+
+
+def all_problems(listed: Mapping[str, Sequence[Scalar]], marginals: Sequence[Collection[str]]) -> Iterator[RuleError]:
+    """Yield the listed values that have the text of sums over their key.
+
+    Args:
+        listed: Values of each key with listed cells.
+        marginals: Keys that each marginal keeps.
+    """
+    for name, values in listed.items():
+        if ALL in values and any(name not in marginal for marginal in marginals):
+            message = f"a marginal has the text {ALL} for the sum over {name}; rename this value in the source"
+            yield RuleError(message, "by", name, list(values).index(ALL))
+
+
 def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
     """Yield the rules that a query of a plan breaks.
 
@@ -164,3 +210,6 @@ def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
         yield from quantile_problems([*ordered.values()], valued=measure.valued, consistent=query.consistent)
     if query.ranges:
         yield from range_problems(ordered, consistent=query.consistent)
+    if query.marginals:
+        yield from marginal_problems(query.marginals, read.listed, ordered, consistent=query.consistent)
+        yield from all_problems(dict(query.listed), query.marginals)

@@ -4,6 +4,7 @@ import numpy as np
 
 from privacy.cells.base import Along
 from privacy.cells.layers import Layers
+from privacy.cells.marginals import Marginals
 from privacy.cells.mixed import Mixed
 from privacy.cells.mixing import mixed
 from privacy.cells.prefixes import Prefixes
@@ -41,6 +42,8 @@ PRODUCTS = [
         (quadtree((1, 3), (True, True)),),
         (Layers(cells=2), MIXED[0]),
         (MIXED[0], MIXED[2]),
+        (Marginals(shape=(3, 4, 2), kept=((0, 1, 2), (0, 1), (1, 2), ()), weights=(2, 3, 1, 4)),),
+        (Marginals(shape=(2, 3, 1), kept=((0, 1, 2), (1,), (2,)), weights=(1, 2, 3)),),
     )
 ]
 

@@ -1,0 +1,261 @@
+"""Weights of blocks for published marginals (privacy.cells.marginals), without data.
+
+The error is f = sum over tables t of share_t times the variance of a row of t, if the noise of a node has variance 1.
+With x_A the squared weight of block A, l_K the eigenvalue of S^T S for the intersection K, and d_K the dimension of the
+residual spaces that belong to K,
+
+    l_K = sum over A that contain K of x_A N_A,    f(x) = sum of v_K / l_K,
+    v_K = d_K times the sum over t that contain K of share_t N_t / (rows of t)
+
+which is convex in x and homogeneous of degree -1.
+
+*Gaussian noise.* The charge is linear in x: c x, with c_A = 1 + 2 (changes - 1) for blocks in which two cells may
+differ, and 1 for those in which all cells are one node, as long as the diameter exceeds the radius. So the best x
+minimises f under c x = 1. Multiplying each x_A by the root of -f_A / (c_A f), with f_A the derivative, reduces f in
+each step. By convexity no x is better than f times (1 - gap), with gap = the largest -f_A / (c_A f), less 1: this is
+the certificate at which the steps end.
+
+*Laplace noise.* The charge is the square of c w in the weights themselves, which is not convex: often a few blocks with
+large weights are best. Local searches begin at the best weights for Gaussian noise, at these without one of the blocks,
+and at the cells with one block; nothing is claimed about better weights.
+
+Weights are rounded to small integers; those of 0 drop their block.
+
+Source of the steps: Silvey, Titterington, Torsney, "An algorithm for optimal designs on a design space", 1978; Yu,
+"Monotonic convergence of a general algorithm for computing optimal designs", Annals of Statistics 38 (2010).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from privacy.cells.base import Sketcher
+from privacy.cells.boxes import Range
+from privacy.cells.choice import CellChoice
+from privacy.cells.layers import Layers
+from privacy.cells.marginals import Kept, Marginals, intersections
+from privacy.cells.offer import CellTerms, CellUse
+from privacy.cells.product import Product
+from privacy.cells.sums import Floats
+from privacy.problems import RuleError
+from privacy.ties import cheapest
+
+STEPS = 20_000
+"""Most steps for Gaussian noise."""
+
+GAP = 1e-4
+"""Certified relative distance to the least error at which the steps end."""
+
+LARGEST_WEIGHT = 63
+"""Largest weight: rounding then costs far less than 1 %."""
+
+MOST_CHANGES = 1 << 20
+"""More changes of an entry are counted as this number: the best weights do not change any more."""
+
+TIES = {1: (0.0, 0.5), 2: (0.0, 0.25, 0.5, 0.75, 1.0)}
+"""Shares of the two charges, of which the larger one counts (`charges`), that are tried for L1 and for L2."""
+
+MOST_STARTS = 64
+"""Most searches for Laplace noise with one charge."""
+
+STEPS_FROM_EACH = 1000
+"""Steps of each search."""
+
+SMALL = 1e-2
+"""Weight at which a search begins for a block that is almost left out, compared with the largest one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Tables whose rows are to be accurate.
+
+    Attributes:
+        shape: number of cells of each axis.
+        kept: axes that each table keeps; all axes first.
+        shares: share of each table in the error.
+    """
+
+    shape: tuple[int, ...]
+    kept: tuple[Kept, ...]
+    shares: tuple[float, ...]
+
+    def rows(self, kept: Kept) -> int:
+        """Return the number of rows of a table that keeps these axes."""
+        return math.prod(self.shape[axis] for axis in kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """The error as a function of squared weights x of the blocks, which are the asked tables.
+
+    Attributes:
+        sums: N_A for each intersection and block that contains it, 0 for others, float64 [intersections, blocks].
+        errors: v of each intersection, float64 [intersections].
+    """
+
+    sums: Floats
+    errors: Floats
+
+    def error(self, squares: Floats) -> float:
+        """Return f; infinite if nothing is measured of some intersection."""
+        values = self.sums @ squares
+        return float((self.errors / values).sum()) if (values > 0).all() else math.inf
+
+    def slopes(self, squares: Floats) -> Floats:
+        """Return the derivatives of f with the opposite sign, float64 [blocks]."""
+        found: Floats = (self.errors / (self.sums @ squares) ** 2) @ self.sums
+        return found
+
+
+def weighing(asked: Asked) -> Weighing:
+    """Return the error of the asked tables."""
+    closed = intersections(asked.kept)
+    sets = [set(one) for one in closed]
+    added = [math.prod(asked.shape) / asked.rows(kept) for kept in asked.kept]
+    sums = np.array(
+        [[n if one <= set(kept) else 0.0 for kept, n in zip(asked.kept, added, strict=True)] for one in sets]
+    )
+    dimensions: dict[Kept, int] = {}
+    for one in reversed(closed):  # smaller ones first
+        dimensions[one] = asked.rows(one) - sum(d for other, d in dimensions.items() if set(other) < set(one))
+    wanted = np.array(asked.shares) / [asked.rows(kept) for kept in asked.kept]
+    return Weighing(sums, (sums @ wanted) * [dimensions[one] for one in closed])
+
+
+def charges(asked: Asked, changes: int) -> tuple[Floats, Floats]:
+    """Return the charges c of the diameter and of the radius: an entry costs r + (changes - 1) max(D, r).
+
+    Args:
+        asked: the tables.
+        changes: approximate number of changes of an entry.
+    """
+    moved = np.array([any(asked.shape[axis] > 1 for axis in kept) for kept in asked.kept], dtype=np.float64)
+    return 1.0 + 2.0 * (changes - 1) * moved, np.full(len(moved), float(changes))
+
+
+def best_squares(of: Weighing, charge: Floats) -> tuple[Floats, float]:
+    """Return squared weights with the least error for Gaussian noise, float64 [blocks], and their certified gap.
+
+    Args:
+        of: the error.
+        charge: charge of each block.
+
+    >>> of = weighing(Asked((60,), ((0,), ()), (0.5, 0.5)))
+    >>> squares, gap = best_squares(of, np.ones(2))
+    >>> (squares / squares.sum()).round(3).tolist(), gap < 1e-4
+    ([0.504, 0.496], True)
+    """
+    squares, gap = 1.0 / charge, math.inf
+    for _ in range(STEPS):
+        squares /= charge @ squares
+        rise = of.slopes(squares) / (charge * of.error(squares))
+        gap = float(rise.max()) - 1
+        if gap < GAP:
+            break
+        squares = squares * np.sqrt(rise)
+    return squares, gap
+
+
+def _best_weights(of: Weighing, charge: Floats, starts: Floats) -> Floats:
+    """Return weights of little error for Laplace noise, from several starts at once, float64 [starts, blocks].
+
+    By Cauchy and Schwarz, (c w)^2 is at most c u times the sum of c_A x_A / u_A, with equality at w = u: the charge of
+    Gaussian noise with other prices. So a step for these prices reduces the error here, too.
+    """
+    weights = starts
+    for _ in range(STEPS_FROM_EACH):
+        weights = weights / (weights @ charge)[:, None]
+        values = weights**2 @ of.sums.T
+        errors = (of.errors / values).sum(axis=1, keepdims=True)
+        weights = weights * ((of.errors / values**2) @ of.sums * weights / (charge * errors)) ** 0.25
+    return weights
+
+
+def _starts(best: Floats) -> Floats:
+    """Return weights at which searches begin, given the best ones for Gaussian noise, [starts, blocks]."""
+    small = SMALL * float(best.max())
+    others = [np.arange(len(best)) == block for block in range(1, len(best))]
+    without = [np.where(other, small, best) for other in others]
+    alone = [np.where(other, best.max(), small) + best[0] * (np.arange(len(best)) == 0) for other in others]
+    return np.array([best, np.ones(len(best)), *without, *alone][:MOST_STARTS])
+
+
+@lru_cache(maxsize=256)
+def balanced(asked: Asked, power: int, changes: int) -> Marginals:
+    """Return the blocks and integer weights of the least error found.
+
+    Args:
+        asked: the tables; the first one has all axes.
+        power: 1 if L1 norms are charged, 2 for L2.
+        changes: approximate number of changes of an entry.
+    """
+    of, (apart, alone) = weighing(asked), charges(asked, changes)
+
+    def cost(weights: Sequence[int]) -> float:
+        sizes = np.array(weights, dtype=np.float64)
+        moved = max(float(one @ sizes**power) for one in (apart, alone))
+        return moved ** (2 // power) * of.error(sizes**2)
+
+    found: list[Floats] = []
+    for tie in TIES[power] if changes > 1 else (0.0,):
+        charge = (1 - tie) * apart + tie * alone
+        best = np.sqrt(best_squares(of, charge)[0])
+        found += [best] if power == 2 else [*_best_weights(of, charge, _starts(best))]
+    tried = {whole for weights in found for whole in _rounded(weights)}
+    weights = cheapest(sorted(tried), cost)
+    used = [place for place, weight in enumerate(weights) if weight]
+    return Marginals(
+        shape=asked.shape,
+        kept=tuple(asked.kept[place] for place in used),
+        weights=tuple(weights[place] for place in used),
+    )
+
+
+def _rounded(weights: Floats) -> set[tuple[int, ...]]:
+    """Return small integers in about these proportions; the first one is never 0."""
+    tried = set()
+    for largest in range(1, LARGEST_WEIGHT + 1):
+        whole = np.rint(weights * (largest / weights.max())).astype(int)
+        whole[0] = max(whole[0], 1)
+        tried.add(tuple((whole // math.gcd(*whole.tolist())).tolist()))
+    return tried
+
+
+class MarginalsOffer:
+    """Offer of weighted marginals (privacy.cells.offer.CellOffer), for queries of listed keys with marginals.
+
+    The choice lists a box for each marginal: None along an axis that it keeps, and all cells of the other axes.
+    """
+
+    settings: ClassVar[tuple[str, ...]] = ()
+    sketched: ClassVar[type[Sketcher]] = Product
+
+    def strategies(self, terms: CellTerms) -> tuple[Product, ...]:
+        """Return weighted marginals, and separate noise for each cell."""
+        shape = tuple(axis.cells for axis in terms.space)
+        listed = terms.choice.listed
+        tables = tuple(dict.fromkeys([tuple(range(len(shape))), *map(_kept, listed)]))
+        shares = (0.5, *(0.5 / (len(tables) - 1) for _ in tables[1:]))
+        asked = Asked(shape, tables, shares)
+        marginals = balanced(asked, terms.power, min(terms.changes, MOST_CHANGES))
+        alone = Product(axes=tuple(Layers(cells=cells) for cells in shape), listed=listed)
+        return (Product(axes=(marginals,), listed=listed), alone)
+
+    def sketcher(self, terms: CellTerms) -> Product | None:
+        """Return None: marginals are not sampled adaptively."""
+        return None
+
+    def problems(self, choice: CellChoice, use: CellUse) -> Iterator[RuleError]:
+        if use.adaptive:
+            message = "marginals are not published adaptively; remove them, or use another strategy"
+            yield RuleError(message, "publish")
+        if choice.name != "auto":
+            yield RuleError("marginals choose the sums that get noise; remove cells, or the marginals", "cells")
+
+
+def _kept(box: Sequence[Range | None]) -> Kept:
+    return tuple(axis for axis, side in enumerate(box) if side is None)

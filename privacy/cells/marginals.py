@@ -1,0 +1,288 @@
+"""Weighted marginals: sums over some axes of a table of listed cells, each with its own noise.
+
+A *block* keeps some axes and adds up over the others: all axes (the cells), some (a marginal), or none (the total). S
+has the nodes of a few blocks, those of block A with the weight w_A. Each cell is in one node of each block, so every
+column of S has the same norm, as for privacy.cells.layers:
+
+    L1 = sum of w_A,    squared L2 = sum of w_A^2
+
+Two cells share the blocks that keep only axes on which the two agree.
+
+*Least squares.* Let n_i be the number of cells of axis i, N_A the product of the n_i of the axes that A does *not*
+keep, and P_A the matrix that adds up over these axes and repeats the sum. Along one axis, the identity and the matrix
+of ones have the same two eigenspaces: constants, and vectors of sum 0. So all P_A commute. For each set B of axes, let
+R_B be the product of the vectors of sum 0 along the axes in B and of constants along the others (the *residual* space
+of B). P_A has the eigenvalue N_A on R_B if A contains B, and 0 otherwise, hence
+
+    S^T S = sum of w_A^2 P_A  has on R_B  the eigenvalue  l_B = sum over A that contain B of w_A^2 N_A.
+
+l_B depends only on the smallest intersection of blocks that contains B. So the inverse is a sum over these
+intersections K, with the numbers y_K for which 1 / l_B = sum over K that contain B of y_K N_K:
+
+    (S^T S)^-1 = sum of y_K P_K
+
+It is applied in two walks: each K gets its sums from the smallest larger intersection, and gives its result back to
+it. No dense matrix is built, and the largest array is the table itself.
+
+Source of the residual spaces: Xiao, He, Zhang, Kifer, "An Optimal and Scalable Matrix Mechanism for Noisy Marginals
+under Convex Loss Functions" (ResidualPlanner), arXiv:2305.08175. Blocks with weights >= 0 in place of residuals, and
+the inverse over intersections, are written for this project.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privacy.cells.averages import Workload
+from privacy.cells.corners import Corner
+from privacy.cells.sums import Floats, Ints
+
+Kept = tuple[int, ...]
+"""Axes that a block keeps, increasing."""
+
+DIGITS = 52
+"""Estimates are multiples of this power of 1/2 of their size: then sums of any of them are exact in float64."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marginals:
+    """Strategy for all axes of a query at once (privacy.cells.base.Along).
+
+    Attributes:
+        shape: number of cells of each axis.
+        kept: axes that each block keeps; all axes first.
+        weights: weight of each block.
+
+    >>> table = Marginals(shape=(2, 3), kept=((0, 1), (0,), ()), weights=(1, 1, 2))
+    >>> table.spread(np.arange(6)).tolist()
+    [0, 1, 2, 3, 4, 5, 3, 12, 30]
+    >>> table.gather(table.spread(np.arange(6)).astype(float)).tolist()
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    """
+
+    kind: ClassVar[str] = "marginals"
+    name: ClassVar[str] = "marginals"
+    blocks: ClassVar[bool] = True
+    trivial: ClassVar[bool] = False
+    shape: tuple[int, ...]
+    kept: tuple[Kept, ...]
+    weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        every = tuple(range(len(self.shape)))
+        if not self.shape or min(self.shape) < 1:
+            raise ValueError(f"shape={self.shape}: at least one axis, each with at least one cell")
+        if not self.kept or self.kept[0] != every or len(set(self.kept)) < len(self.kept):
+            raise ValueError(f"kept={self.kept}: all axes first, and each block once")
+        if any(one != tuple(sorted(set(one) & set(every))) for one in self.kept):
+            raise ValueError(f"kept={self.kept}: increasing numbers of axes below {len(every)}")
+        if len(self.weights) != len(self.kept) or min(self.weights) < 1:
+            raise ValueError(f"weights={self.weights}: one above 0 for each of {len(self.kept)} blocks")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"blocks": len(self.kept), "weights": list(self.weights)}
+
+    @property
+    def cells(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Number of nodes of each block."""
+        return tuple(math.prod(self.shape[axis] for axis in kept) for kept in self.kept)
+
+    @property
+    def nodes(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def filled(self) -> int:
+        """Number of nodes that each cell is in."""
+        return len(self.weights)
+
+    @property
+    def heaviest(self) -> int:
+        """Largest weight of a cell in a node."""
+        return max(self.weights)
+
+    def least_precisions(self) -> Floats:
+        return np.full(self.cells, float(self.weights[0] ** 2))
+
+    def boxes(self) -> list[tuple[Ints, Ints]]:
+        """Return the first and last cells of nodes; a node of a block has all cells of the axes that it adds up."""
+        found = []
+        for axis, size in enumerate(self.shape):
+            begins: list[Ints] = []
+            ends: list[Ints] = []
+            for kept in self.kept:
+                sides = [self.shape[one] for one in kept]
+                if axis in kept:
+                    begin = np.indices(sides)[kept.index(axis)].ravel()
+                    begins, ends = [*begins, begin], [*ends, begin + 1]
+                else:
+                    nodes = math.prod(sides)
+                    begins, ends = [*begins, np.zeros(nodes, dtype=np.int64)], [*ends, np.full(nodes, size)]
+            found.append((np.concatenate(begins).astype(np.int64), np.concatenate(ends).astype(np.int64)))
+        return found
+
+    def layer(self) -> Ints:
+        return np.repeat(np.arange(len(self.kept)), self.counts)
+
+    def of_nodes(self) -> Ints:
+        return np.repeat(np.array(self.weights), self.counts)
+
+    def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
+        """Return the corners of one cell twice, and of two cells that differ along each axis of two cells or more."""
+        if apart is not None:
+            raise ValueError("marginals of listed keys are not for a distance")
+        whole = sum(weight**power for weight in self.weights)
+        if self.cells == 1:
+            return ((whole, whole, whole),)
+        shared = [all(self.shape[axis] == 1 for axis in kept) for kept in self.kept]
+        common = sum(weight**power for weight, both in zip(self.weights, shared, strict=True) if both)
+        return ((whole, whole, common), (whole, whole, whole))
+
+    def spread(self, values: Ints) -> Ints:
+        """Return S times values: int64 [.., cells] to [.., nodes]."""
+        walk = _walk(self)
+        sums = walk.up(values)
+        return np.concatenate(
+            [weight * sums[walk.place(kept)] for kept, weight in zip(self.kept, self.weights, strict=True)], axis=-1
+        )
+
+    def gather(self, nodes: Floats) -> Floats:
+        """Return the least-squares estimates of cells, [.., nodes] to [.., cells], such that all their sums are exact.
+
+        The estimates of each row are rounded to a power of two, at most 2^-52 of the sum of their sizes: as much as
+        rounding in float64 changes them anyway. Sums of them, in any order, are then not rounded.
+        """
+        walk = _walk(self)
+        given = dict(zip(self.kept, np.split(nodes, np.cumsum(self.counts)[:-1], axis=-1), strict=True))
+        weight = dict(zip(self.kept, self.weights, strict=True))
+        parts = [weight[one] * given[one] if one in given else None for one in walk.closed]
+        return _exact(self.solve(walk.down(parts)))
+
+    def solve(self, queries: Floats) -> Floats:
+        """Return (S^T S)^-1 times queries: float64 [.., cells] to [.., cells]."""
+        walk = _walk(self)
+        return walk.down([share * sums for share, sums in zip(walk.shares, walk.up(queries), strict=True)])
+
+    def variances(self) -> Floats:
+        """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1; all are equal."""
+        return np.full(self.cells, sum(_walk(self).shares))
+
+    def average(self, workload: Workload) -> float:
+        """Return the variance of a cell; there are no prefixes and ranges without an order.
+
+        Raises:
+            ValueError: the workload is not `cells`.
+        """
+        if workload != "cells":
+            raise ValueError(f"{workload}: cells of listed keys have no order")
+        return sum(_walk(self).shares)
+
+
+def intersections(kept: Iterable[Kept]) -> list[Kept]:
+    """Return all intersections of blocks, larger ones before those that they contain.
+
+    >>> intersections([(0, 1, 2), (0, 1), (1, 2)])
+    [(0, 1, 2), (0, 1), (1, 2), (1,)]
+    """
+    found: set[frozenset[int]] = set()
+    for block in map(frozenset, kept):
+        found |= {block} | {block & other for other in found}
+    return sorted((tuple(sorted(one)) for one in found), key=lambda one: (-len(one), one))
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Intersections of blocks as a tree below the table of all cells.
+
+    Attributes:
+        shape: number of cells of each axis.
+        closed: axes of each intersection; all axes first.
+        above: place of the smallest larger intersection, of which each one is a sum; -1 for the table.
+        shares: y of each intersection.
+    """
+
+    shape: tuple[int, ...]
+    closed: list[Kept]
+    above: list[int]
+    shares: list[float]
+
+    def place(self, kept: Kept) -> int:
+        return self.closed.index(kept)
+
+    def nodes(self, place: int) -> int:
+        """Return the number of nodes of an intersection."""
+        return math.prod(self.shape[axis] for axis in self.closed[place])
+
+    def up(self, values: Any) -> list[Any]:
+        """Return the sums of each intersection, [.., nodes of it], of cells [.., cells].
+
+        Sums run along the last dimension of contiguous arrays: rounding is equal for any number of rows.
+        """
+        lead, sums = values.shape[:-1], [values]
+        for place, (kept, above) in enumerate(zip(self.closed[1:], self.above[1:], strict=True), start=1):
+            over = self.closed[above]
+            grid = sums[above].reshape(*lead, *(self.shape[axis] for axis in over))
+            added = [at - len(over) for at, axis in enumerate(over) if axis not in kept]
+            last = np.ascontiguousarray(np.moveaxis(grid, added, range(-len(added), 0)))
+            nodes, each = self.nodes(place), self.nodes(above) // self.nodes(place)
+            sums.append(last.reshape(*lead, nodes, each).sum(axis=-1))
+        return sums
+
+    def down(self, parts: list[Floats | None]) -> Floats:
+        """Return cells [.., cells]: the sum of the parts of all intersections, repeated; None: no part."""
+        found = list(parts)
+        for place in reversed(range(1, len(self.closed))):
+            own, above = found[place], self.above[place]
+            if own is None:
+                continue
+            over, lead = self.closed[above], own.shape[:-1]
+            sides = [self.shape[axis] if axis in self.closed[place] else 1 for axis in over]
+            whole = (*lead, *(self.shape[axis] for axis in over))
+            larger, repeated = found[above], np.broadcast_to(own.reshape(*lead, *sides), whole)
+            total = repeated if larger is None else larger.reshape(whole) + repeated
+            found[above] = total.reshape(*lead, self.nodes(above))
+        cells = found[0]
+        assert cells is not None
+        return cells
+
+
+@lru_cache(maxsize=64)
+def _walk(table: Marginals) -> _Walk:
+    closed = intersections(table.kept)
+    sets = [set(one) for one in closed]
+    above = [-1]
+    for place in range(1, len(closed)):
+        larger = [other for other in range(place) if sets[other] > sets[place]]
+        above.append(min(larger, key=lambda other: math.prod(table.shape[axis] for axis in closed[other])))
+    summed = [math.prod(size for axis, size in enumerate(table.shape) if axis not in one) for one in sets]
+    shares: list[float] = []
+    for place, one in enumerate(sets):
+        value = sum(
+            weight**2 * summed[closed.index(kept)]
+            for kept, weight in zip(table.kept, table.weights, strict=True)
+            if one <= set(kept)
+        )
+        rest = math.fsum(shares[other] * summed[other] for other in range(place) if sets[other] > one)
+        shares.append((1 / value - rest) / summed[place])
+    return _Walk(table.shape, closed, above, shares)
+
+
+def _exact(cells: Floats) -> Floats:
+    """Return cells [.., cells] rounded so that no sum of cells of a row is rounded in float64.
+
+    >>> _exact(np.array([1 / 3, 2 / 3])).sum() == _exact(np.array([2 / 3, 1 / 3])).sum()
+    np.True_
+    """
+    _, exponent = np.frexp(np.abs(np.ascontiguousarray(cells)).sum(axis=-1, keepdims=True))
+    unit = np.ldexp(1.0, exponent - DIGITS)
+    found: Floats = np.rint(cells / unit) * unit
+    return found

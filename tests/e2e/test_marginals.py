@@ -1,0 +1,97 @@
+"""A release with marginals: rows, answers and truth are those of DuckDB's `GROUP BY CUBE`."""
+
+import json
+import shutil
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from tests.e2e.specs import DAY, NO_NOISE, START, CommandLine, changelog, write, write_spec
+
+KEYS = ("by: {ward: [a, b, other]}", "by: {ward: [a, b, other], age: [31, 33, 35, 41, 43]}")
+PUBLISH = ("publish: [level, change]", "publish: [level, {marginals: [[], [ward], [age]]}]")
+ANYONE = ('    where: "age >= 0"\n', "")
+DAYS = range(1, 6)
+
+
+def states() -> pa.Table:
+    """Return the state of each stay at the end of each day."""
+    rows = []
+    for day in DAYS:
+        state: dict[str, tuple] = {}
+        for row in sorted(changelog(), key=lambda row: row["at"]):
+            state.setdefault(row["stay"], (row["before_ward"], row["before_age"]))
+            if row["at"] < START + day * DAY:
+                state[row["stay"]] = row["after_ward"], row["after_age"]
+        rows += [{"day": day, "ward": ward, "age": age} for ward, age in state.values() if ward is not None]
+    return pa.Table.from_pylist(rows)
+
+
+def cube() -> dict[tuple[int, str, str], int]:
+    """Return the count of each day and combination of values, with `all` for sums over a key."""
+    there = states()
+    found = (
+        duckdb.connect()
+        .sql(
+            """
+        select day, coalesce(kind, 'all'), coalesce(cast(age as varchar), 'all'), count(*)
+        from (select *, case when ward in ('a', 'b') then ward else 'other' end as kind from there)
+        where age in (31, 33, 35, 41, 43) group by day, cube (kind, age)
+        """
+        )
+        .fetchall()
+    )
+    assert there.num_rows
+    return {(day, ward, age): count for day, ward, age, count in found}
+
+
+def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
+    say = CommandLine(tmp_path, capsys)
+    write(tmp_path / "data/day.parquet", changelog())
+    write_spec(tmp_path, KEYS, ANYONE, PUBLISH, NO_NOISE)
+    ran = say("run", "spec.yaml")
+    assert ran.code == 0, ran.err
+    compared = json.loads(say("evaluate", "spec.yaml", "--runs=1", "--json").out)
+    planned = say("plan", "spec.yaml")
+    shutil.rmtree(tmp_path / "private")
+    shutil.rmtree(tmp_path / "data")
+
+    shown = json.loads(say("show", "public", "--json").out)["estimates"]
+
+    days = {f"{START + day * DAY:%Y-%m-%dT%H:%M:%S}": day for day in DAYS}
+    expected = cube()
+    values = {(days[row["window_end"][:19]], row["ward"], row["age"]): row["value"] for row in shown}
+    assert len(values) == len(shown) == 5 * (3 * 5 + 1 + 3 + 5)
+    assert values == {key: pytest.approx(expected.get(key, 0), abs=1e-6) for key in values}
+    assert expected.keys() <= values.keys()
+    for day in DAYS:
+        wards = [values[day, ward, "all"] for ward in ("a", "b", "other")]
+        assert (
+            sum(wards)
+            == values[day, "all", "all"]
+            == sum(values[day, "all", age] for age in ("31", "33", "35", "41", "43"))
+        )
+    kinds = {row["kind"] for row in shown}
+    assert kinds == {"level", "level_marginal"}
+
+    (answered,) = json.loads(
+        say("answer", "public", "--where", "ward = 'b'", "--window", "2026-01-05T00:00:00Z", "--json").out
+    )["answers"]
+    (same,) = [
+        row
+        for row in shown
+        if row["window_end"][:19] == answered["window_end"][:19] and (row["ward"], row["age"]) == ("b", "all")
+    ]
+    for name in ("value", "stddev"):
+        assert answered[name] == pytest.approx(same[name], abs=1e-9)
+    marginals = {
+        tuple(number["marginal"]): number for number in compared["queries"][0]["numbers"] if "marginal" in number
+    }
+    assert [*marginals] == [(), ("ward",), ("age",)]
+    assert all(number["rmse_observed"] < 1e-6 < number["truth"] for number in marginals.values())
+    assert marginals["age",]["rows"] == 5 * 5
+    assert "level_marginal by ward" in planned.out
+    assert say("report", "public").code == 0
+    assert "beds, by ward" in (tmp_path / "report.html").read_text()
+    assert "level_marginal: made from the cells" in say("smooth", "public", "-o", "smooth.csv").out

@@ -1,0 +1,195 @@
+"""Rows of published marginals, from the plan of a query to its table: exact deviations, sums and intervals.
+
+A correct release fails a statistical test here with probability below 1e-6: single numbers are within 10 deviations,
+and bounds of coverage five and a half deviations away.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from privacy.accounting.accounting import Budget
+from privacy.cells.choice import CellChoice
+from privacy.constraint import AtMost
+from privacy.measure import Measure
+from privacy.planning.linear_part import LinearPart
+from privacy.planning.make_plan import make_plan
+from privacy.planning.promise import Promise
+from privacy.series import Series, totals
+from privacy.strategies.choice import Choice
+from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.queries import Query, Timeline, planned
+from transforms.release.linear_chunk import add_noise, step
+from transforms.release.marginal_tables import box_of
+from transforms.release.node_tables import nodes_table
+from transforms.release.published_tables import estimates_table, truth_table
+
+LEVEL = Series(kind="level")
+SERIES = (LEVEL, Series(kind="sliding", width=2, every=2), Series(kind="entered"))
+BY = (("age", (1, 2, 3)), ("sex", ("f", "m")), ("ward", ("a", "b", "c", "other")))
+SHAPE, CELLS = (3, 2, 4), 24
+MARGINALS = ((), ("ward",), ("age", "ward"))
+SUMS = {(): (1, 2, 3), ("ward",): (1, 2), ("age", "ward"): (2,)}
+WINDOWS = 4
+
+
+def setting(
+    measure: Measure,
+    *,
+    windows: int = WINDOWS,
+    publish: tuple[Series, ...] = SERIES,
+    delta: float = 0.0,
+    alone: bool = False,
+    strategy: Choice = Choice(),  # noqa: B008 - a frozen value
+) -> tuple[Aggregation, LinearPart]:
+    """Return an aggregation and the part of levels; `alone`: each cell has separate noise."""
+    query = Query(name="beds", measure=measure, by=BY, publish=publish, marginals=MARGINALS, strategy=strategy)
+    listed = tuple(box_of(query, marginal) for marginal in MARGINALS)
+    query = replace(query, over=CellChoice() if alone else CellChoice(workload="listed", listed=listed))
+    other = Query(name="all", measure=Measure(kind="count"), by=(("age", (1, 2)),), publish=(LEVEL,))
+    constraint, promised = AtMost(2), windows
+    plan = make_plan(
+        [one.demand for one in (query, other)],
+        promise=Promise(constraint=constraint, window=10, windows=promised, owner=False),
+        budget=Budget(epsilon=2.0, delta=delta),
+        mechanism="gaussian" if delta else "laplace",
+        accounting=None,
+    )
+    timeline = Timeline(start=0, every=10, windows=windows)
+    aggregation = Aggregation(queries=planned((query, other), plan), timeline=timeline, constraint=constraint)
+    return aggregation, plan.linear(0, "net")[0]
+
+
+def of_kind(table: pa.Table, kind: str) -> pa.Table:
+    return table.filter(pc.equal(table["kind"], kind))
+
+
+def of_marginal(table: pa.Table, marginal: tuple[str, ...], kind: str = "level_marginal") -> pa.Table:
+    """Return the rows of a marginal by the text in their keys."""
+    for name, _ in BY:
+        added_up = pc.equal(table[name], "all")
+        table = table.filter(pc.invert(added_up) if name in marginal else added_up)
+    return of_kind(table, kind)
+
+
+def summed(values: np.ndarray, marginal: tuple[str, ...]) -> np.ndarray:
+    """Return the rows of a marginal, [numbers, rows], of cells [numbers, cells]."""
+    return values.reshape(-1, *SHAPE).sum(axis=SUMS[marginal]).reshape(len(values), -1)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_marginals_add_up_to_the_last_bit_and_have_the_deviation_of_their_noise(alone: bool) -> None:
+    aggregation, released = setting(Measure(kind="count"), alone=alone)
+    leaves = np.random.default_rng(5).integers(0, 9_000, (1, 1 + WINDOWS, CELLS))
+
+    table = estimates_table(add_noise(leaves, released), aggregation, released, 0)
+
+    (noise,) = released.noise
+    covariance = np.eye(CELLS) if released.over is None else released.over.solve(np.eye(CELLS))
+    assert (released.over is None) == alone
+    for series in SERIES[:2]:
+        numbers = len(series.ends(WINDOWS))
+        cells = of_kind(table, series.kind)["value"].to_numpy().reshape(numbers, CELLS)
+        in_time = released.strategy.variances(series, WINDOWS) * noise.variance
+        for marginal in MARGINALS:
+            rows = of_marginal(table, marginal, f"{series.kind}_marginal")
+            values, deviations = (rows[name].to_numpy().reshape(numbers, -1) for name in ("value", "stddev"))
+            assert (values == summed(cells, marginal)).all()
+            matrix = summed(np.eye(CELLS), marginal).T
+            expected = np.sqrt(np.outer(in_time, np.diag(matrix @ covariance @ matrix.T)))
+            assert deviations == pytest.approx(expected)
+            assert (abs(values - summed(totals(series, leaves[0]), marginal)) < 10 * expected).all()
+            half = (rows["ci_high"].to_numpy() - rows["ci_low"].to_numpy()).reshape(numbers, -1) / 2
+            assert ((half > 1.9 * expected) & (half < 2.3 * expected)).all()
+    ward, both = (of_marginal(table, one)["value"].to_numpy().reshape(WINDOWS, -1) for one in MARGINALS[1:])
+    assert (both.reshape(WINDOWS, 3, 4).sum(axis=1) == ward).all()
+    assert (ward.sum(axis=1) == of_marginal(table, ())["value"].to_numpy()).all()
+    ages = of_marginal(table, MARGINALS[2])
+    assert ages["age"].to_pylist()[:5] == ["1"] * 4 + ["2"]
+    assert ages["ward"].to_pylist()[:5] == ["a", "b", "c", "other", "a"]
+
+
+def test_the_truth_has_the_same_rows_as_the_estimates() -> None:
+    aggregation, released = setting(Measure(kind="count"))
+    leaves = np.random.default_rng(6).integers(0, 9, (1, 1 + WINDOWS, CELLS))
+    found = truth_table(leaves, 2 * leaves, aggregation, 0, SERIES[:2], 0)
+    table = estimates_table(add_noise(leaves, released), aggregation, released, 0)
+
+    keys = found.schema.names[:7]
+    assert keys == ["query", "kind", "window_start", "window_end", "age", "sex", "ward"]
+    assert found.select(keys).equals(table.select(keys))
+    rows = of_marginal(found, ("ward",))
+    assert rows["exact"].to_pylist() == summed(totals(LEVEL, leaves[0]), ("ward",)).ravel().tolist()
+    assert rows["bounded"].to_pylist() == (2 * rows["exact"].to_numpy()).tolist()
+
+
+def test_numbers_are_the_same_at_once_and_in_steps() -> None:
+    _, released = setting(Measure(kind="count"))
+    leaves = np.random.default_rng(7).integers(0, 9_000, (1, 1 + WINDOWS, CELLS))
+    quiet = replace(released, noise=(replace(released.noise[0], scale=1e-9),))
+    whole, held, parts = add_noise(leaves, quiet), None, []
+    for rows in (leaves[:, :2], leaves[:, 2:3], leaves[:, 3:]):
+        held, protected = step(quiet, held, rows)
+        parts.append(protected)
+    for place in range(len(released.series)):
+        assert (np.concatenate([part.sums[place][0] for part in parts]) == whole.sums[place][0]).all()
+
+
+def test_nodes_state_the_keys_over_which_they_add_up() -> None:
+    aggregation, released = setting(Measure(kind="count"))
+    assert released.over is not None
+    leaves = np.random.default_rng(8).integers(0, 9_000, (1, 1 + WINDOWS, CELLS))
+    protected = add_noise(leaves, replace(released, noise=(replace(released.noise[0], scale=1e-9),)))
+
+    table = nodes_table(protected, aggregation, released, 0)
+
+    first = table.slice(0, released.over.nodes)
+    sums = {tuple(row[name] for name, _ in BY): row["noisy_value"] for row in first.to_pylist()}
+    exact = leaves[0, 0].reshape(SHAPE)
+    assert len(sums) == released.over.nodes
+    assert sums["2", "f", "b"] == exact[1, 0, 1]
+    assert sums["all", "all", "all"] == exact.sum()
+
+
+def test_means_of_a_marginal_are_those_of_all_its_entries() -> None:
+    """Each component's noise exceeds 10 deviations with probability below 1e-6."""
+    aggregation, released = setting(Measure(kind="mean", low=0, high=10))
+    grid = aggregation.queries[0].measure.components[1].grid
+    leaves = np.zeros((2, 1 + WINDOWS, CELLS), dtype=np.int64)
+    leaves[0, 0] = 10**6
+    leaves[1, 0] = np.arange(CELLS) % 5 * int(10**6 / grid)
+
+    rows = of_marginal(estimates_table(add_noise(leaves, released), aggregation, released, 0), ("ward",))
+
+    count, total = (summed(totals(LEVEL, component), ("ward",)).ravel() for component in leaves)
+    mean = 5 + total * grid / count
+    value, stddev, low, high = (rows[name].to_numpy() for name in ("value", "stddev", "ci_low", "ci_high"))
+    assert (abs(value - mean) < 10 * stddev).all()
+    assert ((low < mean) & (mean < high) & (high - low < 7 * stddev)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+def test_intervals_of_marginals_hold_in_2000_windows(delta: float) -> None:
+    windows = 2000
+    change = Series(kind="change")
+    aggregation, released = setting(
+        Measure(kind="count"), windows=windows, publish=(change,), delta=delta, strategy=Choice(name="disjoint")
+    )
+    leaves = np.random.default_rng(9).integers(0, 1000, (1, 1 + windows, CELLS))
+    table = estimates_table(add_noise(leaves, released), aggregation, released, 0)
+
+    assert released.over is not None
+    grid = aggregation.queries[0].measure.components[0].grid
+    for marginal in MARGINALS:
+        rows = of_marginal(table, marginal, "change_marginal")
+        exact = summed(leaves[0, 1:], marginal).ravel() * grid
+        value, stddev, low, high = (rows[name].to_numpy() for name in ("value", "stddev", "ci_low", "ci_high"))
+        of_one = slice(0, None, exact.size // windows)  # rows of one window share noise
+        held = ((low <= exact) & (exact <= high))[of_one].mean()
+        slack = 5.5 * np.sqrt(0.05 * 0.95 / windows)
+        assert 0.95 - slack < held < 0.975 + slack
+        assert abs(((value - exact) / stddev)[of_one].var() - 1) < 6 * np.sqrt(5 / windows)
