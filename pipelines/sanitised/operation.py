@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.common.arguments import refuse_ending, refuse_inside
+from pipelines.common.version import program
 from pipelines.epochs.failures import keep_trace
 from pipelines.epochs.killed import clean
 from pipelines.sanitised.noted import keep_note, refuse_second
@@ -19,6 +20,7 @@ from pipelines.sanitised.store import NAMES, NAMES_FILE, RECORDS, SANITISED, San
 from pipelines.store.store import EpochStore
 from privacy.accounting.accounting import Budget
 from privacy.counted import counted
+from privacy.noise.sampling import SAMPLERS
 from transforms.common.batches import Batch
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
@@ -176,6 +178,8 @@ def _released(spec: SanitiseSpec, store: EpochStore[Sanitised]) -> Records:
             loss=Budget(epsilon=spec.record.epsilon, delta=spec.record.delta),
             records=names,
             left_out=left_out,
+            program=program(),
+            sampler=SAMPLERS,
         )
         keep_note(spec, store)
         commit = store.commit(attempt, done, {RECORDS: made, NAMES: [NAMES_FILE]})

@@ -19,6 +19,7 @@ from pipelines.store.commit import PLAN
 from pipelines.store.record import EpochKind, Files
 from pipelines.store.store import EpochStore
 from privacy.accounting.accounting import Budget
+from privacy.codec import LATER
 from privacy.json_values import Json
 from transforms.common.sinks import read_bytes
 
@@ -44,6 +45,8 @@ class Sanitised:
         files: files of records by their public names.
         state: the file of names that are done with it. Private.
         plan_sha256: digest of the plan.
+        program: version of the program that made the epoch; empty if that version did not state it.
+        sampler: version of the samplers of its noise; 0 if that version did not state it.
     """
 
     release: str
@@ -59,6 +62,8 @@ class Sanitised:
     files: Files = field(default_factory=dict)
     state: Files = field(default_factory=dict)
     plan_sha256: str = ""
+    program: str = field(default="", metadata=LATER)
+    sampler: int = field(default=0, metadata=LATER)
 
 
 def sanitised_store(public: str, private: str) -> EpochStore[Sanitised]:
@@ -107,7 +112,7 @@ SANITISED: EpochKind[Sanitised] = EpochKind(
     called="a record of sanitised records",
     continues=_continues,
     of_release=("release", "spec_sha256", "plan_sha256", "statement", "loss"),
-    of_epoch=("epoch", "attempt", "committed_at", "records", "files"),
+    of_epoch=("epoch", "attempt", "committed_at", "program", "sampler", "records", "files"),
     private={"left_out": 0, "plan": "", "state": {}},
     totals=_totals,
     texts=_texts,

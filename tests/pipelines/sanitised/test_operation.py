@@ -16,6 +16,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.common.version import program
 from pipelines.ledger.apart import other_promises
 from pipelines.sanitised.ledger import ledger
 from pipelines.sanitised.models import SanitiseModel
@@ -26,6 +27,7 @@ from pipelines.sanitised.store import Sanitised, names_done, sanitised_store
 from pipelines.store.attempts import draft_of
 from pipelines.store.folder import folder_at
 from privacy.accounting.accounting import Budget
+from privacy.noise.sampling import SAMPLERS
 from tests.e2e.specs import CommandLine, Said, contents
 from tests.pipelines.spec_text import changed
 from tests.test_readme import commands, keys_of
@@ -144,7 +146,9 @@ def test_a_record_that_is_read_several_times_is_sanitised_once(slackwater):
     shutil.rmtree(slackwater.folder / "public")
     slackwater("sanitise", "spec.yaml")
     assert contents(slackwater.folder / "public") == after
-    assert json.loads(after["manifest.json"])["loss"] == {"epsilon": 9.0, "delta": 1e-9}
+    manifest = json.loads(after["manifest.json"])
+    assert manifest["loss"] == {"epsilon": 9.0, "delta": 1e-9}
+    assert {(epoch["program"], epoch["sampler"]) for epoch in manifest["epochs"]} == {(program(), SAMPLERS)}
 
 
 def test_a_run_that_died_after_its_commit_is_finished_to_the_same_bytes(slackwater):
