@@ -39,9 +39,12 @@ class OversizeError(OSError):
 
 
 def open_random(path: str) -> pa.NativeFile:
-    """Return a stream for formats that seek (Parquet)."""
+    """Return a stream for formats that seek (Parquet).
+
+    Local files are not mapped into memory: the system would end the process if one is truncated while it is read.
+    """
     if "://" not in path:
-        return pa.memory_map(path)
+        return pa.OSFile(path)
     return pa.PythonFile(_open(path), mode="r")
 
 

@@ -1,3 +1,4 @@
+import os
 from datetime import UTC as UTC_ZONE
 from datetime import datetime
 
@@ -319,6 +320,19 @@ def test_a_damaged_page_is_one_dead_letter_of_the_file(tmp_path):
 
     assert row is None
     assert reason.startswith("the file cannot be read")
+
+
+def test_a_file_that_is_truncated_while_it_is_read_is_one_dead_letter(tmp_path):
+    table = columns(50_000, before_x=pa.nulls(50_000, pa.int64()))
+    path = write_parquet(tmp_path / "a.parquet", table, row_group_size=10_000, compression="none", use_dictionary=False)
+    found = parts(look(path, numbers="x"))
+    next(found)
+    os.truncate(path, path.stat().st_size // 4)
+
+    (letters,) = [part for part in found if isinstance(part, pa.Table) and part.num_rows]
+
+    assert letters["row"].to_pylist() == [None]
+    assert letters["reason"][0].as_py().startswith("the file cannot be read")
 
 
 def test_a_file_that_cannot_be_closed_is_a_fault_of_the_disk(tmp_path):
