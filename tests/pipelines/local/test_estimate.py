@@ -15,12 +15,15 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from pydantic import ValidationError
 
 from pipelines import cli
 from pipelines.local.quality import METADATA
-from pipelines.local.spec import LocalSection, load_local
-from pipelines.local.survey import read_survey
-from privacy.local.bound import LocalBound
+from pipelines.local.spec import BoundSection, LocalSection, load_local
+from pipelines.local.survey import frozen, read_survey
+from privacy.json_values import indented
+from privacy.local.basis import MOST_ANSWERS
+from privacy.local.bound import MOST_COUNTED, LocalBound
 from privacy.local.candidates import candidates
 from privacy.local.client import Reports, enrol, report
 from privacy.local.document import mark
@@ -290,6 +293,20 @@ def test_a_time_bound_is_counted_in_windows_and_transitions_by_name(command: Com
             "local.transitions: nobody could ever come; add none",
         ),
         ("publish: [level, change]", "publish: [levels]", "expected one of level, change, not 'levels'"),
+        ("publish: [level, change]", "publish: []", "local.publish: expected at least 1, not an empty list"),
+        ("[employed, not employed]", "[]", "local.answers: expected at least 1, not an empty list"),
+        ("people: 4000", "people: 1", "local.people: expected at least 2, not 1"),
+        ("people: 4000", "people: 2147483649", "local.people: expected at most 2147483648, not 2147483649"),
+        ("epsilon: 8.0", "epsilon: 50.5", "local.epsilon: expected at most 50, not 50.5"),
+        ("method: signs", "delta: 1", "local.delta: expected a number below 1, not 1"),
+        ("method: signs", "delta: -0.1", "local.delta: expected at least 0, not -0.1"),
+        ("at_most: 2", "at_most: 0", "local.constraint.at_most: expected at least 1, not 0"),
+        ("at_most: 2", f"at_most: {MOST_COUNTED + 1}", f"local.constraint.at_most: expected at most {MOST_COUNTED}"),
+        ("at_most: 2", "at_most: 2, within: 8d", "local.constraint: expected one of at_most: 4 and within: 14d"),
+        ("method: signs", "transitions: {none: []}", "local.transitions.none: expected at least 1, not an empty list"),
+        ("method: signs", "transitions: {none: employed, emp: [none]}", "local.transitions.emp: expected one of"),
+        ("method: signs", "transitions: {none: [emp]}", "local.transitions.none[0]: expected one of employed, not"),
+        ("local:", "sanitise:", "survey.yaml: a spec of sanitised records; the commands for it are"),
     ],
 )
 def test_errors_are_reported_with_their_line(command: Command, old: str, new: str, line: str) -> None:
@@ -400,6 +417,35 @@ def test_the_page_s_spec_and_the_page_s_device_work_as_they_stand(command: Comma
     made = runpy.run_path("device.py")
     assert len(made["signatures"]) == len(made["reports"].sign) <= 1
     assert told == {"release", "schedule", *(f"local.{name}" for name in LocalSection.model_fields)}
+
+
+def test_a_survey_has_at_most_as_many_answers_as_a_design() -> None:
+    answers = [str(number) for number in range(MOST_ANSWERS + 1)]
+
+    with pytest.raises(ValidationError, match=f"at most {MOST_ANSWERS} items"):
+        LocalSection(answers=answers, people=2, epsilon=1.0, constraint=BoundSection(at_most=1))
+
+
+def test_a_survey_with_members_that_do_not_fit_is_refused(command: Command) -> None:
+    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+    survey = read_survey("design.json")
+
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"names": ("employed",)}, "names: their number differs"),
+        ({"people": 0}, "people: expected an integer of at least 1"),
+        ({"every": 0}, "every: expected an integer of at least 1"),
+        ({"publish": ()}, "publish: expected some of level, change"),
+        ({"publish": ("level", "level")}, "publish: expected some of level, change"),
+    ]
+    for change, told in changes:
+        with pytest.raises(ValueError, match=f"^{told}"):
+            replace(survey, **change)
+
+    late = frozen(replace(survey, start=10**18))  # in the year 33658
+    Path("late.json").write_bytes(indented(late.to_json()))
+    for name, told in (("late.json", "date value out of range"), ("design\0.json", r"cannot be read \(ValueError\)")):
+        with pytest.raises(SpecError, match=told):
+            read_survey(name)
 
 
 @pytest.mark.parametrize(
