@@ -43,20 +43,24 @@ def alternate(commands: Mapping[str, list[str]], repeats: int) -> dict[str, Cost
             print(f"round {turn + 1} of {repeats}: {name}", file=sys.stderr, flush=True)
             costs[name].append(measure(command, OUT / f"{name.replace(' ', '-')}.log"))
     return {
-        name: Cost(seconds=median(cost.seconds for cost in runs), peak=max(cost.peak for cost in runs))
+        name: Cost(
+            seconds=median(cost.seconds for cost in runs),
+            processor=median(cost.processor for cost in runs),
+            peak=max(cost.peak for cost in runs),
+        )
         for name, runs in costs.items()
     }
 
 
 def print_table(results: list[tuple[str, int, Cost]]) -> None:
     speed = {name: rows / cost.seconds for name, rows, cost in results}
-    print("| program | mutations | seconds | mutations/s | of DuckDB | of PipelineDP Beam | peak GB |")
-    print("|---|--:|--:|--:|--:|--:|--:|")
+    print("| program | mutations | seconds | mutations/s | of DuckDB | of PipelineDP Beam | processor s | peak GB |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
     for name, rows, cost in results:
         peers = [f"{speed[name] / speed[peer]:,.3g}" if peer in speed else "" for peer in ("DuckDB", "PipelineDP Beam")]
         print(
             f"| {name} | {rows:,} | {cost.seconds:.1f} | {speed[name]:,.0f} "
-            f"| {' | '.join(peers)} | {cost.peak / 1e9:.2f} |"
+            f"| {' | '.join(peers)} | {cost.processor:.1f} | {cost.peak / 1e9:.2f} |"
         )
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Cost of a process: wall-clock seconds, and peak memory in bytes."""
+    """Cost of a process: wall-clock seconds, processor seconds, and peak memory in bytes."""
 
     seconds: float
+    processor: float
     peak: int
 
 
@@ -32,7 +33,7 @@ def measure(command: Sequence[str], log: Path) -> Cost:
     if child.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: exit code {child.returncode}; see {log}")
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes or in KiB
-    return Cost(seconds=seconds, peak=usage.ru_maxrss * unit)
+    return Cost(seconds=seconds, processor=usage.ru_utime + usage.ru_stime, peak=usage.ru_maxrss * unit)
 
 
 def _installed() -> dict[str, str]:

@@ -8,9 +8,10 @@ A failed run leaves only diagnostics/.
 
 from collections.abc import Sequence
 
+import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.changelog.parquet_parts import WriteParts, keep
+from pipelines.changelog.parquet_parts import WriteParts, begins_and_ends, keep
 from pipelines.epochs.flags import begin_pipeline
 from pipelines.epochs.input_quality import refuse_unusable
 from pipelines.epochs.progress import Display
@@ -48,7 +49,10 @@ def convert(
         with Display(layout), begin_pipeline(flags) as pipeline:
             read = pipeline | ReadChangelog(layout)
             exact = FORMATS[layout.source.format].exact
-            read["rows"] | WriteParts(unfinished, key=layout.source.entry, owner=owner, exact=exact)
+            changes = read["rows"]
+            if layout.source.until is not None:
+                changes |= "SplitIntervals" >> beam.FlatMap(begins_and_ends)
+            changes | WriteParts(unfinished, key=layout.source.entry, owner=owner, exact=exact)
             (read[DEAD], read[READ]) | WriteDiagnostics(diagnostics)
         diagnosis = diagnose(diagnostics)
         shrunk = shrinks(layout, diagnostics, shrink) if layout.snapshots else []

@@ -32,6 +32,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from transforms.common.batches import POSITION, Batch
+from transforms.common.intervals import split_intervals
 from transforms.common.kinds import one_chunk, plain
 from transforms.common.sinks import make_folder, read_bytes, whole, write_bytes
 from transforms.sources.formats.parquet import TRUNCATES
@@ -85,6 +86,19 @@ def keep(folder: str, target: str) -> list[str]:
     if paths:
         FileSystems.rename(paths, kept)
     return kept
+
+
+def begins_and_ends(batch: Batch) -> Iterator[Batch]:
+    """Yield the changes of a batch of intervals."""
+    rows = batch.row_numbers(np.arange(batch.table.num_rows))
+    begins, ends, ended = split_intervals(batch.table, _without_state)
+    for table, numbers in ((begins, rows), (ends, rows[ended])):
+        if table.num_rows:
+            yield Batch(batch.file, int(numbers[0]), table, numbers)
+
+
+def _without_state(name: str, kind: pa.DataType, rows: int) -> pa.Array:
+    return pa.repeat(False, rows) if name == "after" else pa.nulls(rows, kind)
 
 
 def to_part(batch: Batch, key: str, owner: str | None) -> pa.Table:

@@ -74,6 +74,7 @@ class Chains:
 
     def take(self, rows: Ints) -> "Chains":
         """Return some rows, by number or mask [rows]. Codes do not change; chains stay in order if the rows do."""
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows  # a third of a mask's time
         return replace(
             self,
             chain=self.chain[rows],
@@ -137,7 +138,12 @@ def encode(table: pa.Table, carried: pa.Table | None) -> Codes:
 
 
 def build_chains(
-    table: pa.Table, *, queries: int, carried: pa.Table | None = None, closed: int | None = None
+    table: pa.Table,
+    *,
+    queries: int,
+    carried: pa.Table | None = None,
+    closed: int | None = None,
+    codes: Codes | None = None,
 ) -> Chains:
     """Order `table` and rebuild the chains.
 
@@ -146,18 +152,23 @@ def build_chains(
         queries: Number of queries whose cells and values the table holds.
         carried: Last known state of each entry before the run, with the columns that name the entry and `after.*`.
         closed: End of the windows that earlier runs released, in microseconds since the epoch; None: no windows.
+        codes: Result of `encode`, if it is known.
     """
     known = 0 if carried is None else carried.num_rows
-    codes = encode(table, carried)
+    codes = encode(table, carried) if codes is None else codes
     owned = unit_column(table) != "entry"
     all_times = to_numpy(table["time"])
     if known:
         all_times = np.concatenate([np.full(known, BEFORE_ALL), all_times])
 
-    order = _sort(codes.chain, all_times)
-    chain, time = codes.chain.take(order), all_times.take(order)
     columns = ShardRows(table=table, carried=carried)
+    rank = columns.short_order()
+    order = _sort(codes.chain, all_times, rank)
+    chain, time = codes.chain.take(order), all_times.take(order)
     same = (chain[1:] == chain[:-1]) & (time[1:] == time[:-1])
+    if rank is not None:
+        ranked = rank.take(order)
+        same &= ranked[1:] == ranked[:-1]
     if same.any():
         order, kept = settle(order, same, codes.chain, columns)
         if not kept.all():
@@ -169,7 +180,7 @@ def build_chains(
     classes = columns.after("class", order) if "after.class" in table.column_names else None
     image = columns.image_after(order) if columns.images else None
     is_carried = order < known
-    rank = _rank_in_unit(order, codes.unit[order], chain, time, columns, codes.entries) if owned else None
+    in_unit = _rank_in_unit(order, codes.unit[order], chain, time, columns, codes.entries) if owned else None
     # In a chain and in a unit, original times are in order already, so late rows come before the others.
     time = time if closed is None else np.where(is_carried, time, np.maximum(time, closed))
 
@@ -186,7 +197,7 @@ def build_chains(
         values=tuple(values),
         classes=classes,
         image=image,
-        rank=rank,
+        rank=in_unit,
     )
     return _with_initial_rows(chains, columns, closed)
 
@@ -231,8 +242,8 @@ def _with_initial_rows(chains: Chains, columns: ShardRows, closed: int | None) -
     )
 
 
-def _sort(chain: Ints, time: Ints) -> Ints:
-    """Return the order of rows by (chain, time), carried rows first; by one 64-bit key if both fit into it."""
+def _sort(chain: Ints, time: Ints, rank: Ints | None) -> Ints:
+    """Return the order of rows by (chain, time, rank), carried rows first; by one 64-bit key if all fit into it."""
     real = time != BEFORE_ALL
     if not real.any():
         return sort(chain.view(np.uint64))
@@ -242,10 +253,14 @@ def _sort(chain: Ints, time: Ints) -> Ints:
     since, unit = (time - low).view(np.uint64), 1
     if high - low < 2**63:
         since, unit = _in_common_units(since, real)
-    bits = ((high - low) // unit + 1).bit_length()
+    low_bits = 0 if rank is None else int(rank.max()).bit_length()
+    bits = ((high - low) // unit + 1).bit_length() + low_bits
     if bits + int(chain.max()).bit_length() > 64:
-        return np.lexsort([time, chain])
+        return np.lexsort([time, chain] if rank is None else [rank, time, chain])
     since += np.uint64(1)
+    if rank is not None:
+        since <<= np.uint64(low_bits)
+        since |= rank
     if not whole:
         since *= real
     since |= chain.view(np.uint64) << np.uint64(bits)

@@ -1,7 +1,8 @@
 """Projection of states to what queries read: a cell and a value, as integer columns.
 
     in    Batch(file, first_row, table)     normalised states (transforms.sources.changelog)
-    out   pa.Table, one row a mutation      `unit` (owners only), `entry`, `time`, `order.*`, and for query i
+    out   pa.Table, one row a mutation      `unit` (owners only), `entry`, `time`, `until` (of
+                                            intervals), `order.*`, and for query i
                                             `after.<i>.cell` (-1: contributes nothing) and, if a column
                                             is measured, `after.<i>.value` (grid steps; 0 without a cell), as
                                             the narrowest integers that hold cells and bounds;
@@ -28,6 +29,7 @@ from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import OTHER, Query, Scalar
 from transforms.common.batches import DEAD, FILE, POSITION, Batch, dead_letters
 from transforms.common.images import IMAGE, digest, shared
+from transforms.common.intervals import UNTIL
 from transforms.common.joined import given, giving
 from transforms.common.kinds import one_chunk, to_key, to_mask, unmasked, valid
 from transforms.common.several import Collections
@@ -106,9 +108,8 @@ def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarr
         Projected rows; numbers of unusable rows, int64 [n]; and the reason why they are unusable.
     """
     sides = [side for side in ("before", "after") if side in table.column_names]
-    columns = {
-        name: table[name] for name in table.column_names if name in ("entry", "time", FILE) or name.startswith("order.")
-    }
+    kept = ("entry", "time", UNTIL, FILE)
+    columns = {name: table[name] for name in table.column_names if name in kept or name.startswith("order.")}
     columns |= _images(table, sides)
     for side in sides:
         columns |= _project_side(table, side, projection)

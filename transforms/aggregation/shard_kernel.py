@@ -37,6 +37,7 @@ from transforms.aggregation.chains import Chains, build_chains
 from transforms.aggregation.contribution_bounding import Usage, bound, changed
 from transforms.aggregation.expiry import expirations
 from transforms.aggregation.held_changes import Held, caught_up, held_changes, held_of
+from transforms.aggregation.interval_changes import changes_of
 from transforms.aggregation.leaf_sums import Counting, cut, sum_leaves
 from transforms.aggregation.matched import count_matched
 from transforms.aggregation.node_sums import BOUNDED, EXACT, MATCHED, Aggregation, NodeKey, encode
@@ -157,6 +158,7 @@ def _of_the_run_before(state: ShardState | None, aggregation: Aggregation) -> Sh
 
 def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> _Closed:
     timeline, block = aggregation.timeline, aggregation.block
+    rows, codes = (None, None) if rows is None else changes_of(rows)
     table, truncates = split(rows if state is None else _gather(rows, state))
     first_run, is_open = timeline.released == 0, to_mask(pc.greater_equal(table["time"], timeline.until))
     pending = table.filter(pa.array(is_open)) if is_open.any() else table.slice(0, 0)
@@ -183,9 +185,9 @@ def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggrega
             behind = caught_up(state.entries, len(aggregation.queries), block=block, timeline=timeline)
             carried = pa.concat_tables([carried, without(behind, mine, due[mine])])
 
-    chains = _before(
-        build_chains(due, queries=len(aggregation.queries), carried=carried, closed=closed), timeline.until
-    )
+    codes = codes if due is rows else None  # of other rows
+    built = build_chains(due, queries=len(aggregation.queries), carried=carried, closed=closed, codes=codes)
+    chains = _before(built, timeline.until)
     masks, usage = None, None
     if aggregation.constraint.at_once is None:
         known = None if state is None else usage_of(state.units, chains.units.all())

@@ -12,6 +12,9 @@ from transforms.common.images import IMAGE
 BEFORE_ALL = np.iinfo(np.int64).min
 """Time of initial rows and of carried states."""
 
+SHORT = 4
+"""Most bits of a source order that is sorted together with the times."""
+
 Ints = np.ndarray
 
 
@@ -54,6 +57,22 @@ class ShardRows:
         """Return column before.NAME of some rows, [rows]. Carried rows have none and are not allowed."""
         known = 0 if self.carried is None else self.carried.num_rows
         return to_numpy(self.table[f"before.{name}"])[rows - known]
+
+    def short_order(self) -> Ints | None:
+        """Return the first source order if it has few values and no image orders ties, such as ends and begins.
+
+        Returns:
+            uint8 [rows], from 0 on, of carried rows 0; None for an order of another kind.
+        """
+        column = None if self.images or not self.orders else self.table[self.orders[0]]
+        if column is None or not pa.types.is_integer(column.type) or column.null_count:
+            return None
+        values = to_numpy(column)
+        low = int(values.min(initial=0))
+        if values.max(initial=0) - low >= 1 << SHORT:
+            return None
+        known = 0 if self.carried is None else self.carried.num_rows
+        return np.concatenate([np.zeros(known, np.uint8), (values - low).astype(np.uint8)])
 
     def place(self, rows: Ints) -> tuple[Ints, Ints]:
         """Return the file of each row and the row's number in it, both int64 [rows]. Carried rows are not allowed."""

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from transforms.common.intervals import UNTIL
 from transforms.common.kinds import NUMERIC, kind_of
 from transforms.common.source import Source
 from transforms.sources.columns.sides import Side, find, members
 from transforms.sources.files.listing import Listed
-
-UNTIL = "until"
-"""Normalised name of the end of an interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

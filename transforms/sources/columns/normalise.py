@@ -4,7 +4,8 @@ A raw table has the columns of the normalised one, under the same names, with th
 
     entry           int64 or string; null only if `truncate` is true
     time            int64, microseconds since the epoch, UTC; never null; absent in snapshots
-    until           int64, the end of an interval, null without an end; only in tables of intervals (`intervals.py`)
+    until           int64, the end of an interval, null without an end; only in tables of intervals
+                    (`transforms.common.intervals`)
     order.<i>       int64 or string, never null
     order.position  without before images: position of the row in the files, which orders remaining ties; and
     file            a digest of the file's path
@@ -30,9 +31,9 @@ from transforms.common.batches import FILE, POSITION, ROW_BITS, Batch, dead_lett
 from transforms.common.hashing import unit_hash
 from transforms.common.images import IMAGE
 from transforms.common.instants import Bad, to_microseconds
+from transforms.common.intervals import EMPTY, REVERSED, UNTIL, empty_rows, reversed_rows
 from transforms.common.kinds import decode, one_chunk, plain, to_key, to_kind, to_mask
-from transforms.sources.columns import intervals
-from transforms.sources.columns.layout import UNTIL, Layout
+from transforms.sources.columns.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +77,13 @@ def normalise(
             if len(found):
                 yield dead_letters(place.file, rows[found], text)
         table, rows = table.filter(pa.array(reason == 0)), rows[reason == 0]
-    parts = [(table, rows)]
-    if layout.source.until is not None:
-        parts, empty = intervals.split_intervals(table, rows)
-        if empty:
-            yield Skipped(intervals.EMPTY, empty)
-    for table, rows in parts:
-        for start in range(0, len(rows), batch_rows):
-            part = rows[start : start + batch_rows]
-            whole = part[-1] - part[0] == len(part) - 1
-            yield Batch(place.file, int(part[0]), table.slice(start, batch_rows), None if whole else part)
+    if layout.source.until is not None and (empty := empty_rows(table)).any():
+        yield Skipped(EMPTY, int(empty.sum()))
+        table, rows = table.filter(pa.array(~empty)), rows[~empty]
+    for start in range(0, len(rows), batch_rows):
+        part = rows[start : start + batch_rows]
+        whole = part[-1] - part[0] == len(part) - 1
+        yield Batch(place.file, int(part[0]), table.slice(start, batch_rows), None if whole else part)
 
 
 def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
@@ -106,9 +104,7 @@ def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
             hint = "; every row must name it, a deletion too" if name == "owner" else ""
             bad += _named(column, [(np.flatnonzero(missing), f"{name} is null{hint}")])
     if layout.source.until is not None:
-        reverse = intervals.reversed_rows(columns["time"], columns[UNTIL])
-        bad += _named(layout.source.until, [(reverse, intervals.REVERSED)])
-        columns[intervals.ORDER] = pa.repeat(pa.scalar(intervals.BEGINS), raw.num_rows)
+        bad += _named(layout.source.until, [(reversed_rows(columns["time"], columns[UNTIL]), REVERSED)])
     for side in layout.sides:
         exists = pa.repeat(True, raw.num_rows) if layout.rows_are_states else one_chunk(raw[side.side])
         columns[side.side] = exists
@@ -125,7 +121,7 @@ def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
 
 
 def _named(column: str, bad: Bad) -> Bad:
-    return [(positions, f"column {column!r}: {reason}") for positions, reason in bad]
+    return [(positions, f"column {column!r}: {reason}") for positions, reason in bad if len(positions)]
 
 
 def _with_place(columns: dict[str, pa.Array], place: Place, rows: np.ndarray) -> dict[str, pa.Array]:
