@@ -509,28 +509,3 @@ def test_code_asks_objects_and_not_their_classes() -> None:
                 checks.append(f"{named(path)}:{ast.unparse(node)}")
 
     assert len(checks) < MOST_CHECKS, checks
-
-
-ELSEWHERE = {"made_up.py", "toeplitz.py"}
-"""Files that pages name and the repository lacks: the tutorial's reader writes one, another library holds the other."""
-
-
-def test_files_and_modules_that_pages_name_exist() -> None:
-    """A page may leave out the first folders of a file's path."""
-    folders = (*PACKAGES, "benchmarks", "docs", "examples", "templates", "tests")
-    paths = [*ROOT.glob("*.py"), *(path for folder in folders for path in (ROOT / folder).rglob("*.py"))]
-    there = [path.relative_to(ROOT).as_posix() for path in paths]
-    pages = [*ROOT.glob("*.md"), *(page for folder in folders for page in (ROOT / folder).rglob("*.md"))]
-    missing = set()
-    for page in pages:
-        text = page.read_text()
-        files = set(re.findall(r"`((?:[\w-]+/)*\w+\.py)`", text)) - ELSEWHERE
-        missing |= {(page.name, file) for file in files if not any(f"/{path}".endswith(f"/{file}") for path in there)}
-        for name in re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:\.\w+){{2,}})`", text):
-            parts = name.split(".")
-            places = [ROOT.joinpath(*parts[:kept]) for kept in (len(parts), len(parts) - 1)]
-            if not any(place.is_dir() or place.with_suffix(".py").exists() for place in places):
-                missing.add((page.name, name))
-
-    assert len(pages) > 40
-    assert missing == set()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import chdir
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -76,6 +77,7 @@ def table(page: Path, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in rows]
 
 
+@cache
 def recipe(target: str, *settings: str) -> list[str]:
     """Return the commands that make would run for a target."""
     told = subprocess.run(
