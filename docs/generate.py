@@ -102,7 +102,8 @@ def _sections(path: str, section: type[fields.Section], own: str = "") -> Iterat
         held = [*_held(field.annotation)]
         for between, below in held:
             several = len([one for one, _ in held if one == between]) > 1
-            own = f".{next(iter(below.model_fields))}" if several else ""
+            first = next(iter(below.model_fields.items()))
+            own = f".{first[1].alias or first[0]}" if several else ""
             yield from _sections(f"{path}.{field.alias or name}{between}".removeprefix("."), below, own)
 
 

@@ -259,6 +259,12 @@ def apart(query: Query, spec: Spec) -> Iterator[str]:
     adaptive = query.adaptive
     if query.consistent:
         yield "Cells are made non-negative, with the same sum: cells near zero are too high on average, others too low."
+    if query.discovers:
+        yield (
+            "Keys are not listed in advance: a key is published from the first window on in which its noisy count "
+            "reaches a threshold. Keys with few entries are missing, and the first number of a key is too high on "
+            "average."
+        )
     if adaptive is None:
         return
     for sentence in (

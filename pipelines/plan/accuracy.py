@@ -233,7 +233,11 @@ def _of_query(query: Query, found: Sequence[dict[str, Any]]) -> Iterator[str]:
     for number in found:
         share, text = number.get("of_expected"), series_text(number)
         if share is not None and share >= 0.5:
-            cells = f" Use fewer and larger cells than {query.cells}" if query.cells > 1 else " Use longer windows"
+            cells = (
+                f" Use fewer and larger cells than {query.cells}"
+                if query.cells > 1 and not query.discovers
+                else " Use longer windows"
+            )
             yield (
                 f"{where}, {text}: mostly noise: the margin of error is {number['half_width']:.4g}, and "
                 f"{query.expected:g} is expected.{cells} or a smaller contribution bound"

@@ -38,8 +38,9 @@ def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
         "queries": [
             {
                 "name": query.name,
-                "cells": query.cells,
+                "cells": None if query.discovers else query.cells,
                 "share": plan.weights[place],
+                "found": _found(plan, place),
                 "candidates": [
                     *_candidates(spec, plan, place, windows),
                 ],
@@ -47,6 +48,12 @@ def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
             for place, query in enumerate(spec.queries)
         ],
     }
+
+
+def _found(plan: Plan, place: int) -> dict[str, float] | None:
+    """Return which keys are found; None if cells are listed."""
+    part = plan.discovered_of(place)
+    return None if part is None else part.found(plan.demands[place], plan.promise)
 
 
 def _candidates(spec: Spec, plan: Plan, place: int, windows: int) -> list[dict[str, Any]]:

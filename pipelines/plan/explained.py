@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pipelines.plan.table import columns, strategy_text
+from pipelines.plan.table import cells_text, columns, found_text, strategy_text
 from pipelines.spec.series import series_text
 from privacy.counted import counted
 from privacy.upward import shown
@@ -34,7 +34,7 @@ def explained_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
         for candidate in query["candidates"]:
             chosen, share = candidate["chosen"], candidate["share"]
             paper = "-" if candidate["paper_epsilon"] is None else shown(candidate["paper_epsilon"], 4)
-            mine = (query["name"], f"{query['cells']:,}", "*" if chosen else "", strategy_text(candidate))
+            mine = (query["name"], cells_text(query["cells"]), "*" if chosen else "", strategy_text(candidate))
             spent = ("" if share is None else shown(sum(share.values()), 4), paper if chosen else "")
             for number in candidate["numbers"]:
                 errors = (_rounded(number[name]) for name in ("rmse", "stddev_first", "stddev_last"))
@@ -56,6 +56,7 @@ def explained_notes(document: dict[str, Any]) -> list[str]:
             notes += [f"{query['name']}: {note}" for note in _notes(candidate)]
     return [
         *notes,
+        *found_text(document),
         f"rmse, first, last: over {counted(document['windows'], 'window')}; `-` if it depends on the data. Of "
         "adaptive publication the first is that of the first window, which is sampled in any case.",
         "*: chosen. share: of the budget. paper: the epsilon that the paper's composition would state for this noise.",

@@ -10,7 +10,7 @@ from pipelines.pages import words
 from pipelines.plan.explained import HEADING as COLUMNS
 from pipelines.plan.explained import explained_notes, explained_rows
 from pipelines.plan.operation import Planned, plan
-from pipelines.plan.table import HEADING, rows_of
+from pipelines.plan.table import HEADING, found_text, rows_of
 from pipelines.spec.load import Spec
 from privacy.upward import shown
 from transforms.common.sinks import write_text
@@ -45,6 +45,7 @@ def _page(spec: Spec, document: dict[str, Any]) -> str:
             f"{shown(epsilon)} and delta is {shown(delta)} for {words.covered(spec)}.",
             role="lead",
         ),
+        *map(pages.paragraph, found_text(document)),
         *(pages.paragraph(one, role="warning") for one in document["warnings"]),
         pages.section(
             "accuracy",

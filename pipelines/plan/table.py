@@ -17,8 +17,9 @@ def plan_text(document: dict[str, Any]) -> str:
         "",
         *columns([HEADING, *rows_of(document)]),
         "",
+        *found_text(document),
         *(f"warning: {one}" for one in document["warnings"]),
-        *([""] if document["warnings"] else []),
+        *([""] if document["warnings"] or found_text(document) else []),
         f"95 % margin: margin of error over {document['over']}, relative to the number after contribution bounding.",
         "All strategies, sensitivities and shares of the budget: --explain.",
         "Conditions of the claim:",
@@ -42,7 +43,7 @@ def rows_of(document: dict[str, Any]) -> list[tuple[str, ...]]:
                 (
                     query["name"],
                     series_text(number),
-                    f"{number.get('cells', query['cells']):,}",
+                    cells_text(number.get("cells", query["cells"])),
                     off_by(number),
                     "" if last is None else f"± {last:.4g}",
                     "" if share is None else f"{share:.0%}",
@@ -51,6 +52,23 @@ def rows_of(document: dict[str, Any]) -> list[tuple[str, ...]]:
                 )
             )
     return rows
+
+
+def cells_text(cells: int | None) -> str:
+    """Return the number of cells, as text."""
+    return "found" if cells is None else f"{cells:,}"
+
+
+def found_text(document: dict[str, Any]) -> list[str]:
+    """Return a sentence for each query whose keys are found."""
+    return [
+        f"{query['name']}: a key is listed from the first window on in which its noisy count reaches "
+        f"{found['threshold']:,.4g}. In any one window, a key with {found['entries_50']:,} entries is found with a "
+        f"probability of 50 %, and one with {found['entries_95']:,} of 95 %. Discovery takes "
+        f"{shown(found['delta'], 2)} of delta."
+        for query in document["queries"]
+        if (found := query["found"]) is not None
+    ]
 
 
 def off_by(number: dict[str, Any]) -> str:

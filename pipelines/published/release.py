@@ -34,6 +34,7 @@ from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SpecError
 from transforms.common.windows import Windows
 from transforms.common.zones import zone_of
+from transforms.release.discovered_tables import found_rows
 from transforms.release.marginal_tables import ALL, Marginal, by_marginal, marginal_kind
 from transforms.release.published_columns import TIME, key_types, types_of_some
 from transforms.release.quantile_tables import QUANTILE, by_quantile, quantile_kind
@@ -94,8 +95,15 @@ class Published:
         return moment + (shown.utcoffset() or timedelta(0)) // MICROSECOND
 
     def numbers(self, query: Query) -> Iterator[tuple[Series, pa.Table]]:
-        """Yield each series of a query with its rows, window after window, each with the cells in the spec's order."""
+        """Yield each series of a query with its rows, window after window, each with the cells in the spec's order.
+
+        Keys that were found have rows from their window of discovery on, in the order of their texts.
+        """
         estimates = self.estimates(query)
+        if query.discovers:
+            (series,) = query.publish
+            yield series, found_rows(estimates, query, self.bounds)
+            return
         for series in query.publish:
             yield series, of_series(estimates, query, series, self.bounds)
 

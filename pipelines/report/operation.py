@@ -18,7 +18,16 @@ from pipelines.pages.noise import noise_section
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, naming, published
 from pipelines.report.label import facts_of
-from pipelines.report.parts import ReportPart, end_text, latest, parts_of, signals_of, standing_out
+from pipelines.report.parts import (
+    ReportPart,
+    discoveries,
+    end_text,
+    latest,
+    parts_of,
+    signals_of,
+    standing_out,
+    without_keys,
+)
 from pipelines.report.reported import Reported
 from privacy.counted import counted, up_to
 from privacy.upward import shown
@@ -101,6 +110,7 @@ def _page(
         ),
         html.contents(links),
         *(_part(place, part, signals, release) for place, part in enumerate(parts)),
+        *(html.paragraph(f"Query {name} has found no key so far.") for name in without_keys(release, parts)),
         _noise(signals, parts),
         html.section("label", "Privacy label", [html.facts(facts)]),
         _privacy(release),
@@ -120,6 +130,9 @@ def _part(place: int, part: ReportPart, signals: Sequence[dict[str, Any]], relea
         short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
         said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
         said += [html.bullets(texts)] if len(texts) >= FEW else []
+    if found := discoveries(part, release):
+        said.append(html.paragraph("Keys by the window in which they were found:"))
+        said.append(html.bullets(found))
     standing = standing_out(part, release)
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))

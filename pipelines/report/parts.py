@@ -1,6 +1,6 @@
 """The published numbers of a release as its page shows them: of each query cells, ranges, marginals and quantiles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,12 +15,16 @@ from pipelines.published.release import Published
 from pipelines.spec.series import series_document, series_text
 from privacy.series import Series
 from transforms.aggregation.queries import Query
+from transforms.release.discovered_tables import as_listed
 from transforms.release.marginal_tables import by_marginal, marginal_name
 from transforms.release.quantile_tables import by_quantile
 from transforms.release.range_tables import by_range
 
 DAY = 86_400_000_000
 _START = datetime(1970, 1, 1, tzinfo=UTC)
+
+NAMED = 12
+"""Most keys that the page names for one window of discovery."""
 
 FEW = 6
 """Most cells whose latest numbers the page lists separately."""
@@ -52,6 +56,12 @@ def parts_of(release: Published) -> list[ReportPart]:
 
 
 def _parts(query: Query, release: Published) -> Iterator[ReportPart]:
+    if query.discovers:
+        ((series, rows),) = release.numbers(query)
+        listed, table = as_listed(rows, query, release.bounds, release.windows)
+        if listed.cells:
+            yield _part(query, listed, iter([(series, table)]), release, within=None)
+        return
     bounds = query.measure.bounds if len(query.measure.components) > 1 else None
     yield _part(query, query, release.numbers(query), release, within=bounds)
     if query.ranges:
@@ -78,6 +88,26 @@ def _part(
     numbers = tuple(numbers_of(series, table, query, release.plan) for series, table in tables)
     name = f"{query.name}, {of}" if of else query.name
     return ReportPart(origin=origin, query=query, name=name, of=of, within=within, numbers=numbers)
+
+
+def without_keys(release: Published, parts: Sequence[ReportPart]) -> list[str]:
+    """Return the names of the queries that have found no key so far."""
+    there = {part.origin.name for part in parts}
+    return [query.name for query in release.spec.queries if query.name not in there]
+
+
+def discoveries(part: ReportPart, release: Published) -> list[str]:
+    """Return the found keys of a query, window by window; none if its cells are listed."""
+    if not part.origin.discovers:
+        return []
+    ((_, keys),), (numbers,) = part.query.listed, part.numbers
+    first = np.isfinite(numbers.value).argmax(axis=0)
+    said = []
+    for window in np.unique(first).tolist():
+        new = [str(keys[place]) for place in np.flatnonzero(first == window).tolist()]
+        more = f" and {len(new) - NAMED:,} more" if len(new) > NAMED else ""
+        said.append(f"{window_text(release, numbers, window)}: {', '.join(new[:NAMED])}{more}")
+    return said
 
 
 def signals_of(part: ReportPart, release: Published) -> Iterator[dict[str, Any]]:
@@ -149,7 +179,7 @@ def standing_out(part: ReportPart, release: Published) -> list[str]:
         half = (high - low) / 2
         name = _kind(one, release) + (" of all cells" if part.query.cells > 1 else "")
         for place in sorted(outstanding(value, half).tolist()):
-            number, noise, usual = (rounded(n, half[place]) for n in (value[place], half[place], np.median(value)))
+            number, noise, usual = (rounded(n, half[place]) for n in (value[place], half[place], np.nanmedian(value)))
             window = window_text(release, one, place)
             said.append(f"{part.name}, {name}, {window}: {number} ± {noise}, where {usual} is usual")
     return said

@@ -22,6 +22,9 @@ Ints = np.ndarray
 ENTRY, TIME, STATE = "simulated_entry", "simulated_at", "simulated"
 """Columns: the entry, the time of a change, and a column that is not null while the entry exists."""
 
+INVENTED = 1_000
+"""Number of invented values of a key that is found."""
+
 BEYOND = 0.05
 """Share of the values of an ordered key that lie outside its ranges, on each side."""
 
@@ -110,6 +113,8 @@ def _columns(spec: Spec, entry: Ints, owner: Ints, rng: np.random.Generator) -> 
             known += [value for cell in cells if (value := None if cell == OTHER else cell) not in known]
         if query.column is not None:
             yield query.column, pa.array(rng.uniform(query.measure.low, query.measure.high, len(entry)))
+    for name, _ in (one for query in spec.queries if query.discovers for one in query.by):
+        listed.setdefault(name, [f"{name} {number}" for number in range(1, INVENTED + 1)])
     for name, values in listed.items():
         chances = 1 / np.arange(1, len(values) + 1)
         drawn = rng.choice(len(values), len(entry), p=chances / chances.sum())

@@ -139,11 +139,17 @@ def _unknown_key(place: Place, model: type[BaseModel]) -> str:
 
 
 def _known_keys(place: Place, model: type[BaseModel]) -> list[str]:
-    """Return the keys of the model at a place; positions and free keys stay at the model already found."""
+    """Return the keys of the model at a place; positions and free keys stay at the model already found.
+
+    Of several models at a place, a step that is a tag may name one. Otherwise, it is the first one.
+    """
+    models = [model]
     for step in place:
         field = model.model_fields.get(str(step))
         if field is not None:
-            model = next(_models_in(field.annotation), model)
+            models = [*_models_in(field.annotation)] or models
+            model = models[0]
+        model = next((one for one in models if one.__name__ == step), model)
     return [field.alias or name for name, field in model.model_fields.items()]
 
 

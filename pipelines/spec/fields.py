@@ -75,10 +75,13 @@ EITHER = Discriminator(_word_or_settings)
 
 
 def _list_or_settings(value: Any) -> str:
-    return "listed" if isinstance(value, list) else "settings"
+    if isinstance(value, list):
+        return "listed"
+    given = value if isinstance(value, dict) else type(value).model_fields
+    return "DiscoverSection" if "discover" in given else "settings"
 
 
-LISTED = Tag("listed")
+LISTED, DISCOVER = Tag("listed"), Tag("DiscoverSection")
 LIST_OR_SETTINGS = Discriminator(_list_or_settings)
 
 

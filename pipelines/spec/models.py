@@ -17,6 +17,7 @@ from pipelines.spec.fields import (
     Text,
     one_of,
 )
+from pipelines.spec.finding import finding_problems
 from pipelines.spec.paths import within
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection
@@ -147,6 +148,7 @@ class SpecModel(Section):
         problems += unit_problems(self.queries, self.privacy, every=self.schedule.every)
         problems += column_problems(self.queries, self.strategy)
         problems += kind_problems(self.queries)
+        problems += finding_problems(self.queries, self.strategy, self.privacy, windows=windows)
         problems += split_problems(self.queries, split=self.privacy.split)
         problems += consistency_problems(self.queries, windows=windows)
         for sink in self.output.sinks.values():

@@ -7,8 +7,10 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
 
 from pipelines.spec.cells import CellsSection
+from pipelines.spec.discovered import DiscoverSection
 from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import (
+    DISCOVER,
     LIST_OR_SETTINGS,
     LISTED,
     SETTINGS,
@@ -32,6 +34,7 @@ from pipelines.spec.strategies import Strategy
 from pipelines.spec.words import show
 from privacy.cells.choice import CellChoice
 from privacy.counted import counted
+from transforms.aggregation.discovered_key import DiscoveredKey
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Box, Scalar
@@ -70,13 +73,15 @@ def _cell(value: Any) -> Scalar:
 
 def _key(value: Any) -> Any:
     if not isinstance(value, list | dict):
-        raise wrong(f"expected a list, or {{from: 0, to: 100, step: 5}}, not {show(value)}")
+        raise wrong(f"expected a list, {{from: 0, to: 100, step: 5}} or {{discover: true}}, not {show(value)}")
     return value
 
 
 Listed = list[Annotated[Scalar, PlainValidator(_cell)]]
 Cells = Annotated[
-    Annotated[Listed, Field(min_length=1), LISTED] | Annotated[OrderedSection, SETTINGS],
+    Annotated[Listed, Field(min_length=1), LISTED]
+    | Annotated[OrderedSection, SETTINGS]
+    | Annotated[DiscoverSection, DISCOVER],
     LIST_OR_SETTINGS,
     BeforeValidator(_key),
 ]
@@ -156,6 +161,11 @@ class QuerySection(Section):
         return {name: cells for name in sorted(self.by) if isinstance(cells := self.by[name], OrderedSection)}
 
     @property
+    def discovers(self) -> bool:
+        """Whether keys of the query are found privately."""
+        return any(key_of(cells) == DiscoveredKey() for cells in self.by.values())
+
+    @property
     def slides(self) -> bool:
         """Whether sliding windows are published."""
         return any(isinstance(number, SlidingSection) for number in self.publish)
@@ -170,7 +180,10 @@ class QuerySection(Section):
         if len(ordered) > MOST_ORDERED:
             message = f"{len(ordered)} keys with an order; at most {MOST_ORDERED}, list cells of the others"
             problems.append((("by", ordered[-1]), message))
-        if self.cells >= MOST_CELLS:
+        if self.discovers and len(self.by) > 1:
+            message = "a key that is found is the only key of its query; remove the others, or list its cells"
+            problems.append((("by",), message))
+        elif self.cells >= MOST_CELLS and not self.discovers:
             fewer = "take larger steps" if ordered else "list fewer"
             problems.append((("by",), f"{counted(self.cells, 'cell')}; {fewer}, below {MOST_CELLS:,} in all"))
         found = list(name_problems(self.by, ()))
@@ -229,9 +242,9 @@ class QuerySection(Section):
                 known.append([])
 
 
-def key_of(cells: list[Scalar] | OrderedSection) -> tuple[Scalar, ...] | OrderedKey:
-    """Return the cells of a key: the listed ones, or those of an ordered key."""
-    return cells.key() if isinstance(cells, OrderedSection) else tuple(cells)
+def key_of(cells: list[Scalar] | OrderedSection | DiscoverSection) -> tuple[Scalar, ...] | OrderedKey | DiscoveredKey:
+    """Return the cells of a key: the listed ones, or those of an ordered key or of one that is found."""
+    return tuple(cells) if isinstance(cells, list) else cells.key()
 
 
 def _listed_twice(cells: list[Scalar]) -> list[Problem]:

@@ -273,5 +273,5 @@ def split_problems(queries: list[QuerySection], *, split: str) -> Iterator[Probl
 def consistency_problems(queries: list[QuerySection], *, windows: int | None) -> Iterator[Problem]:
     """Find queries with too many consistent numbers."""
     for place, query in enumerate(queries):
-        if query.consistent:
+        if query.consistent and not query.discovers:
             yield from _below(size_problems(query.cells, windows, over=query.over is not None), "queries", place)

@@ -6,7 +6,7 @@ This module searches the least noise whose proved epsilon and delta are within t
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -94,6 +94,7 @@ def calibrate(
     mechanism: Mechanism,
     accounting: Accounting,
     steps: float,
+    found: float = 0.0,
     protected: str = "the whole release for all mutations of one privacy unit",
 ) -> Calibration:
     """Return the least noise, in the proportions of the weights, that `budget` provably covers.
@@ -108,6 +109,7 @@ def calibrate(
         mechanism: the distribution of the noise.
         accounting: how the measurements are composed.
         steps: grid steps in one normalised unit, the least over the components; only Gaussian noise depends on it.
+        found: delta of the discovery of keys, which is added to that of the noise.
         protected: what the claim protects, in words.
 
     Raises:
@@ -128,14 +130,17 @@ def calibrate(
     kind = NOISE[mechanism]
     chosen, epsilon = _least(measurements, budget, mechanism, accounting, steps)
     pure = kind.pure and accounting in ("naive", "paper")
-    stated = Budget(epsilon=epsilon, delta=0.0 if pure else budget.delta)
+    noise = 0.0 if pure else budget.delta
+    stated = Budget(epsilon=epsilon, delta=above(Fraction(noise) + Fraction(found)))
     composed = COMPOSED["pld" if not kind.pure and accounting == "advanced" else accounting]
     sentence = (
         f"({shown(stated.epsilon)}, {shown(stated.delta)})-differential privacy of {protected}: discrete "
         f"{mechanism.capitalize()} noise on {counted(len(measurements), 'measurement')}, {composed}"
     )
     if not kind.pure and accounting not in ("zcdp", "rdp"):
-        sentence += _of_grid(discretisation_gap(measurements, chosen, steps=steps), stated, steps)
+        sentence += _of_grid(discretisation_gap(measurements, chosen, steps=steps), replace(stated, delta=noise), steps)
+    if found:
+        sentence += f"; {shown(found, 2)} of delta covers the discovery of keys"
     charged = [m.charged(mechanism, accounting) for m in measurements]
     ratios = [Fraction(c) / Fraction(s) for c, s in zip(charged, chosen, strict=True)]
     return Calibration(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from privacy.checks import at_least, positive, proportion
 from privacy.noise.sampling import Integers, discrete_gaussian, discrete_laplace
+from privacy.noise.tails import gaussian_tail, laplace_tail
 from privacy.upward import above
 
 
@@ -69,6 +70,16 @@ class DiscreteLaplace:
             tail = (1 - confidence) * (1 + math.exp(-1 / self.scale)) / 2
             return float(max(0, math.ceil(-self.scale * math.log(tail) - 1)))
         return float(math.ceil(self.scale * _laplace_sum_quantile(terms, confidence)))
+
+    def tail(self, squares: float, reach: NDArray[np.float64], *, summed: bool) -> NDArray[np.float64]:
+        """Return upper bounds of Pr[sum of samples >= reach], float64 [n] (`laplace_tail`).
+
+        Args:
+            squares: number of samples.
+            reach: whole numbers of steps, float64 [n].
+            summed: whether all weights are 1; others have no bound.
+        """
+        return laplace_tail(self.scale, round(squares), reach) if summed else np.ones_like(reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +140,10 @@ class DiscreteGaussian:
 
         quantile = float(ndtri((1 + confidence) / 2))
         return float(math.ceil(self.scale * math.sqrt(terms) * quantile))
+
+    def tail(self, squares: float, reach: NDArray[np.float64], *, summed: bool) -> NDArray[np.float64]:
+        """Return upper bounds of Pr[weighted sum of samples >= reach], float64 [n] (`gaussian_tail`)."""
+        return gaussian_tail(self.scale, squares, reach, summed=summed)
 
 
 NoiseDistribution = DiscreteLaplace | DiscreteGaussian

@@ -25,7 +25,6 @@ from privacy.cells.offer import CellTerms
 from privacy.cells.sums import Floats
 from privacy.cells.table import sketcher
 from privacy.columns import Column
-from privacy.constraint import Constraint
 from privacy.estimates import CONFIDENCE
 from privacy.measure import Measure
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
@@ -125,6 +124,10 @@ class AdaptivePart:
     @property
     def together(self) -> bool:
         return True
+
+    @property
+    def delta(self) -> float:
+        return 0.0
 
     @property
     def decides(self) -> bool:
@@ -251,12 +254,15 @@ def at_once(measure: Measure, promise: Promise, cells: int = 1) -> int:
     """
     enforce(not_at_once(near=promise.near, renewed=promise.renewed))
     (component,) = measure.components
-    entries = _entries(promise.constraint) if promise.owner else 1
+    entries = entries_at_once(promise)
     return component.largest * (min(entries, cells) if measure.distinct else entries)
 
 
-def _entries(constraint: Constraint) -> int:
-    """Return the largest number of entries of an owner at any one time."""
+def entries_at_once(promise: Promise) -> int:
+    """Return the largest number of entries of a unit that count at any one time."""
+    constraint = promise.constraint
+    if not promise.owner:
+        return 1
     if constraint.at_once is not None:
         return constraint.at_once.entries
     return max(part.together() for part in constraint.parts)

@@ -33,6 +33,7 @@ class Demand:
         apart: number of near cells along each axis, if only the place of a unit is protected; otherwise empty.
         adaptive: how levels are published if the data decide when; None if a strategy publishes all windows.
         expected: a public guess of the size of a number, for `relative_error`.
+        discover: whether nobody lists the cells: they are keys that are found privately, any number of them.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Demand:
     adaptive: Policy | None = None
     axes: Space = ()
     over: CellChoice = field(default_factory=CellChoice)
+    discover: bool = False
     apart: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:

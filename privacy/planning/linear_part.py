@@ -112,6 +112,10 @@ class LinearPart:
         return self.over is not None
 
     @property
+    def delta(self) -> float:
+        return 0.0
+
+    @property
     def decides(self) -> bool:
         return False
 
@@ -193,6 +197,8 @@ class LinearPart:
             RuleError: the number of noises is not the number of components.
         """
         components = demand.measure.components
+        if demand.discover and not self.delta:
+            raise ValueError("parts: expected a part with a threshold for a query whose keys are found")
         if demand.adaptive is not None:
             raise ValueError("parts: expected an adaptively sampled part for a query that is published adaptively")
         if len(self.noise) != len(components):

@@ -10,10 +10,13 @@ from typing import Literal
 
 from privacy.accounting.accounting import Budget, calibrate
 from privacy.counted import counted
+from privacy.discovery.budget import split as split_delta
+from privacy.discovery.rules import release_problems
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.planning.adaptive_part import AdaptiveDraft
 from privacy.planning.adaptive_rules import AdaptiveQuery, Setting, adaptive_problems
 from privacy.planning.demand import Demand
+from privacy.planning.discovered_part import DiscoveredDraft, finding_problems, finding_terms
 from privacy.planning.linear_part import LinearDraft
 from privacy.planning.part import Calibrated, Draft
 from privacy.planning.plan import Plan
@@ -60,6 +63,9 @@ def make_plan(
     for demand in demands:
         with placed("queries", demand.name):
             enforce(_number_problems(demand, promise, relative=split == "relative_error"))
+            enforce(finding_problems(demand) if demand.discover else ())
+    if any(demand.discover for demand in demands):
+        enforce(release_problems(finding_terms(promise, budget.delta)))
     mechanisms = tuple(name for name, kind in NOISE.items() if kind.pure or budget.delta > 0)
     serving = tuple(name for name in mechanisms if _serves(name, demands))
     plans, refused = [], []
@@ -134,7 +140,9 @@ def _plan(
         PlanningTask(demand=demand, promise=promise, mechanism=mechanism, reacting=adaptive_data, accounting=accounting)
         for demand in demands
     ]
-    drafted = [_drafted(place, task, setting) for place, task in enumerate(tasks)]
+    pure = NOISE[mechanism].pure and accounting in ("naive", "paper")
+    delta, each = split_delta(budget.delta, sum(demand.discover for demand in demands), pure=pure)
+    drafted = [_drafted(place, task, setting, each) for place, task in enumerate(tasks)]
     drafts = [draft for of_query, _, _ in drafted for draft in of_query]
     errors = [error for _, _, error in drafted]
     weights = _weights(demands, errors, mechanism=mechanism, split=split)
@@ -142,16 +150,15 @@ def _plan(
     measurements = [draft.measurement(share(draft.query, weights, queries)) for draft in drafts]
     calibration = calibrate(
         measurements,
-        budget=budget,
+        budget=replace(budget, delta=delta),
+        found=math.fsum(each for demand in demands if demand.discover),
         mechanism=mechanism,
         accounting=accounting,
         steps=min(c.largest for demand in demands for c in demand.measure.components),
         protected=protected(promise.protects),
     )
     parts = tuple(
-        draft.calibrated(
-            Calibrated(mechanism=mechanism, scale=scale, share=part, delta=budget.delta * measurement.weight)
-        )
+        draft.calibrated(Calibrated(mechanism=mechanism, scale=scale, share=part, delta=delta * measurement.weight))
         for draft, measurement, scale, part in zip(
             drafts, measurements, calibration.scales, calibration.shares, strict=True
         )
@@ -173,13 +180,14 @@ def _plan(
     )
 
 
-def _drafted(place: int, task: PlanningTask, setting: Setting) -> tuple[Sequence[Draft], str, float]:
+def _drafted(place: int, task: PlanningTask, setting: Setting, delta: float) -> tuple[Sequence[Draft], str, float]:
     """Return the parts of a query, the name of its strategy, and its error for a whole budget of one unit.
 
     Args:
         place: place of the query.
         task: the planning task of the query.
         setting: properties of the release, for adaptive publication.
+        delta: probability for the threshold of a query that finds keys.
 
     Raises:
         ValueError: the query cannot be released.
@@ -187,6 +195,10 @@ def _drafted(place: int, task: PlanningTask, setting: Setting) -> tuple[Sequence
     demand = task.demand
     if demand.adaptive is None:
         best = certified(options(task)[0], task)
+        if demand.discover:
+            (one,) = best.parts
+            found = DiscoveredDraft(query=place, demand=demand, costed=one, promise=task.promise, delta=delta)
+            return [found], best.name, best.error
         return [LinearDraft(query=place, demand=demand, costed=one) for one in best.parts], best.name, best.error
     with placed("queries", place):
         enforce(adaptive_problems(demand.adaptive, AdaptiveQuery.of(demand), setting))

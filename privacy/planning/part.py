@@ -98,6 +98,11 @@ class Part(Protocol):
         ...
 
     @property
+    def delta(self) -> float:
+        """Delta that it adds to that of the noise: the probability that keys are found in which a unit is alone."""
+        ...
+
+    @property
     def decides(self) -> bool:
         """Whether decisions that look at the data have separate noise."""
         ...

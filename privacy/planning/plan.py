@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from privacy.accounting.accounting import Budget
 from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.demand import Demand
+from privacy.planning.discovered_part import DiscoveredPart
 from privacy.planning.linear_part import LinearPart
 from privacy.planning.part import Part
 from privacy.planning.promise import Promise
@@ -56,6 +57,10 @@ class Plan:
             family: the leaf sums that the parts use; None: any.
         """
         return tuple(part for part in self.of_query(query, family) if isinstance(part, LinearPart))
+
+    def discovered_of(self, query: int) -> DiscoveredPart | None:
+        """Return the part of a query whose keys are found; None if its cells are listed."""
+        return next((part for part in self.of_query(query) if isinstance(part, DiscoveredPart)), None)
 
     def publishing(self, query: int, series: Series) -> LinearPart:
         """Return the part from which a strategy publishes a series."""

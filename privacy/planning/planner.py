@@ -22,6 +22,8 @@ from dataclasses import dataclass, replace
 from privacy.cells.offer import CellTerms
 from privacy.cells.product import Product
 from privacy.cells.table import strategies
+from privacy.discovery.rules import STRATEGIES as FINDING
+from privacy.discovery.threshold import listable
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.planning.contribution import Contribution
 from privacy.planning.costed import Costed, Option
@@ -163,8 +165,16 @@ def _candidates(task: PlanningTask) -> Iterator[tuple[str, Candidate]]:
     for name, offer in OFFERS.items():
         if task.demand.choice.name not in ("auto", name) or not (offer.sparse or _beyond_sparse(task)):
             continue
+        if task.demand.discover and name not in FINDING:
+            continue
         for candidate in offer.candidates(asked):
-            if not (task.reacting and any(unproved(task.mechanism, piece.strategy) for piece in candidate)):
+            strategies_ = [piece.strategy for piece in candidate]
+            if task.reacting and any(unproved(task.mechanism, one) for one in strategies_):
+                continue
+            if not task.demand.discover or all(
+                listable(one, subgaussian=NOISE[task.mechanism].distribution.stable, reacting=task.reacting)
+                for one in strategies_
+            ):
                 yield name, candidate
 
 
@@ -195,12 +205,15 @@ def _asked(task: PlanningTask) -> Needs:
     def error(candidate: Candidate) -> float:
         return _option("", _net_parts(task, candidate), task).error
 
+    choice = task.demand.choice
+    if task.demand.discover and (task.reacting or not NOISE[task.mechanism].distribution.stable):
+        choice = replace(choice, refine="none")  # others are not `listable`
     return Needs(
         series=task.net,
         windows=task.promise.windows,
         nominal=task.nominal,
         initial_level=task.initial_level,
-        choice=task.demand.choice,
+        choice=choice,
         boundaries=task.promise.boundaries,
         counted=task.promise.counts_changes,
         power=NOISE[task.mechanism].power,

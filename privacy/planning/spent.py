@@ -23,8 +23,10 @@ A part that looks at the data (privacy.adaptive) is charged as a whole from its 
 
 The sensitivity of a subset of the nodes is never larger, so each is capped by the whole part's, which may be bounded
 more closely. They are composed as the plan composes, at the plan's delta: all of delta is spent with the first number.
+If keys are found, their delta is a part of it (privacy.discovery), and the rest is the delta of the noise.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,6 +34,7 @@ from typing import Any
 
 from privacy.accounting.composition import Measurement, epsilon_spent, is_proved
 from privacy.checks import at_least
+from privacy.discovery.budget import of_noise
 from privacy.noise.kinds import NOISE
 from privacy.planning.part import Part
 from privacy.planning.plan import Plan
@@ -137,7 +140,7 @@ def _terms(plan: Plan) -> dict[str, Any]:
     return {
         "mechanism": plan.mechanism,
         "accounting": plan.accounting,
-        "delta": plan.budget.delta,
+        "delta": of_noise(plan.budget.delta, math.fsum(part.delta for part in plan.parts)),
         "steps": steps,
     }
 

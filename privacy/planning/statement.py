@@ -84,6 +84,9 @@ def extent(protects: Protection, unit: str = "privacy unit", *, whole: bool = Fa
 UNPROVED = f"{NOT_REACTING}: Gaussian noise that is used in advance, as for {{names}}, is proved for such data alone."
 """Premise of parts whose claim is proved only for data that do not react to published numbers."""
 
+UNPROVED_KEYS = f"{NOT_REACTING}: the discovery of keys with weighted noise, as for {{names}}, is proved for such data."
+"""Same premise, of parts that find keys."""
+
 
 def conditions(premises: Sequence[tuple[str, str]], protects: Protection = EVERYTHING) -> tuple[str, ...]:
     """Return the conditions of a claim, a sentence each.
@@ -99,7 +102,8 @@ def conditions(premises: Sequence[tuple[str, str]], protects: Protection = EVERY
     for sentence, name in premises:
         named.setdefault(sentence, {})[name] = None
     found = {sentence: sentence.format(names=", ".join(names)) for sentence, names in named.items()}
-    return (found.pop(UNPROVED, REACTING), *found.values(), *always)
+    reacting = tuple(found.pop(premise) for premise in (UNPROVED, UNPROVED_KEYS) if premise in found)
+    return (*(reacting or (REACTING,)), *found.values(), *always)
 
 
 def unproved(mechanism: Mechanism, strategy: Strategy) -> bool:

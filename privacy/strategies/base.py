@@ -115,6 +115,11 @@ class Strategy(Protocol):
     of_levels: ClassVar[bool]
     """Whether each node is a level: a unit that changes once and stays moves all later ones."""
 
+    @property
+    def summed_levels(self) -> bool:
+        """Whether the noise of each level is the sum of the noise of some nodes, each with the weight 1."""
+        ...
+
     certifiable: ClassVar[bool]
     """Whether `closely` makes a norm smaller, for states in one cell."""
 

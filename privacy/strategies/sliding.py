@@ -44,6 +44,7 @@ class Sliding:
     disjoint_layers: ClassVar[tuple[int, ...]] = ()
     sparse: ClassVar[bool] = True
     of_levels: ClassVar[bool] = False
+    summed_levels: ClassVar[bool] = False
     certifiable: ClassVar[bool] = False
     width: int
     every: int

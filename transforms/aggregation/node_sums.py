@@ -101,6 +101,8 @@ class Aggregation:
         """Return the blocks (first, end) of this run's windows that are processed at once, at least one."""
         size = max(1, BLOCK_LEAVES // self.chunk_cells(query))
         released, windows = self.timeline.released, self.timeline.windows
+        if self.queries[query].discovers:  # keys that are found do not come window by window
+            return [(released, windows)]
         cuts = [*range(released, windows, size), windows] if released < windows else [released, windows]
         return list(pairwise(cuts))
 

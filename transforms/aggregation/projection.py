@@ -3,7 +3,8 @@
     in    Batch(file, first_row, table)     normalised states (transforms.sources.changelog)
     out   pa.Table, one row a mutation      `unit` (owners only), `entry`, `time`, `until` (of
                                             intervals), `order.*`, and for query i
-                                            `after.<i>.cell` (-1: contributes nothing) and, if a column
+                                            `after.<i>.cell` (-1: contributes nothing; text or null if nobody lists the
+                                            keys) and, if a column
                                             is measured, `after.<i>.value` (grid steps; 0 without a cell), as
                                             the narrowest integers that hold cells and bounds;
                                             the same with `before.`; `after.class` with a class constraint;
@@ -23,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.aggregation.discovered_key import key_texts
 from transforms.aggregation.expression import evaluate
 from transforms.aggregation.grid_steps import grid_steps
 from transforms.aggregation.ordered_key import OrderedKey
@@ -152,8 +154,12 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
     satisfied = dict(zip(conditions, evaluate(conditions, states), strict=True)) if conditions else {}
     projected: dict[str, np.ndarray] = {}
     for number, query in enumerate(projection.queries):
-        cell = cell_codes(states, query.by)
         inside = exists if query.where is None else exists & satisfied[query.where]
+        if query.found_by is not None:
+            texts = key_texts(states[query.found_by])
+            projected[f"{side}.{number}.cell"] = pc.if_else(pa.array(inside), texts, pa.scalar(None, pa.string()))
+            continue
+        cell = cell_codes(states, query.known)
         if query.column is not None:
             value, usable = grid_steps(states[query.column], query)
             inside = inside & usable & (cell >= 0)
@@ -272,5 +278,7 @@ def nothing(name: str, kind: pa.DataType, rows: int) -> pa.Array:
         kind: Type of the column.
         rows: Number of rows.
     """
+    if pa.types.is_string(kind):
+        return pa.nulls(rows, kind)
     empty = 0 if name.startswith(f"{IMAGE}.") else {"cell": -1, "value": 0, "class": GONE}[name.rsplit(".", 1)[1]]
     return pa.repeat(pa.scalar(empty, kind), rows)

@@ -14,6 +14,7 @@ from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan
 from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
+from transforms.aggregation.discovered_key import DiscoveredKey
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.common.windows import Windows
@@ -36,7 +37,8 @@ class Query:
         column: Column of the state that is measured; None for counts.
         invalid: How null and NaN count: as nothing, or as one of the bounds.
         where: Condition on states; None for all states.
-        by: Public keys with their listed values or ranges; a query has one cell for each combination.
+        by: Public keys with their listed values or ranges; a query has one cell for each combination. Or one key whose
+            values are found privately.
         publish: Series to publish, without repeats; widths and steps in windows.
         weight, expected, strategy, over, apart, adaptive: As in the plan's `Demand`.
         quantiles: Quantiles of the one ordered key, for each published number.
@@ -50,7 +52,7 @@ class Query:
     column: str | None = None
     invalid: Literal["drop", "min", "max"] = "drop"
     where: Condition | None = None
-    by: tuple[tuple[str, tuple[Scalar, ...] | OrderedKey], ...] = ()
+    by: tuple[tuple[str, tuple[Scalar, ...] | OrderedKey | DiscoveredKey], ...] = ()
     publish: tuple[Series, ...] = (Series(kind="change"),)
     weight: float = 1.0
     expected: float | None = None
@@ -75,6 +77,7 @@ class Query:
             weight=self.weight,
             choice=self.strategy,
             over=self.over,
+            discover=self.discovers,
             apart=self.apart,
             expected=self.expected,
             adaptive=self.adaptive,
@@ -108,13 +111,32 @@ class Query:
     @property
     def listed(self) -> tuple[tuple[str, tuple[Scalar, ...]], ...]:
         """Keys whose cells are listed."""
-        return tuple((name, key) for name, key in self.by if not isinstance(key, OrderedKey))
+        return tuple((name, key) for name, key in self.by if isinstance(key, tuple))
+
+    @property
+    def known(self) -> tuple[tuple[str, tuple[Scalar, ...] | OrderedKey], ...]:
+        """Keys whose cells are listed, or ranges."""
+        return tuple((name, key) for name, key in self.by if not isinstance(key, DiscoveredKey))
+
+    @property
+    def found_by(self) -> str | None:
+        """The key whose values are found privately; None if all cells are known."""
+        return None if len(self.known) == len(self.by) else self.by[0][0]
+
+    @property
+    def discovers(self) -> bool:
+        """Whether the keys of the query are found privately."""
+        return self.found_by is not None
+
+    def of_keys(self, keys: int) -> "Query":
+        """Return the query with a number of cells, one for each code of a key that is found privately."""
+        return replace(self, by=tuple((name, DiscoveredKey(keys)) for name, _ in self.by))
 
     @property
     def together(self) -> bool:
         """Whether all cells of a window are processed at once."""
         at_once = self.consistent or self.adaptive is not None or bool(self.quantiles or self.ranges or self.marginals)
-        return at_once or self.over.asks or bool(self.apart)
+        return at_once or self.over.asks or bool(self.apart) or self.discovers
 
     @property
     def columns(self) -> frozenset[str]:

@@ -35,6 +35,7 @@ import pyarrow.compute as pc
 from privacy.series import Family
 from transforms.aggregation.chains import Chains, build_chains
 from transforms.aggregation.contribution_bounding import Usage, bound, changed
+from transforms.aggregation.discovered_key import coded, encode_sums, texts_of
 from transforms.aggregation.expiry import expirations
 from transforms.aggregation.held_changes import Held, caught_up, held_changes, held_of
 from transforms.aggregation.interval_changes import changes_of
@@ -69,6 +70,7 @@ class _Closed:
         masks: For each query, which rows of `chains` count; None under `AtOnce`, which counts no changes.
         usage: Used part of the contribution bound; None under `AtOnce`, which uses nothing up.
         renewed: For each query the rows that count under `AtOnce` with a bound on changes, and the deferred changes.
+        texts: For each query that finds keys, by its number, the text of each code in `chains`.
     """
 
     due: pa.Table
@@ -80,6 +82,7 @@ class _Closed:
     masks: list[Ints] | None
     usage: Usage | None
     renewed: list[tuple[Chains, Held]] | None = None
+    texts: dict[int, pa.Array]
 
 
 def advance_shard(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> tuple[Sums, ShardState]:
@@ -127,7 +130,11 @@ def _entries_after(closed: _Closed, aggregation: Aggregation) -> pa.Table:
         time = due["time"].to_numpy().copy()
         time[-closed.expired :] -= aggregation.expires
         due = due.set_column(due.column_names.index("time"), "time", pa.array(time))
-    return entries_after(closed.chains, due, closed.carried, closed.renewed)
+    entries = entries_after(closed.chains, due, closed.carried, closed.renewed)
+    for query, texts in closed.texts.items():
+        name = f"after.{query}.cell"
+        entries = entries.set_column(entries.column_names.index(name), name, texts_of(entries[name], texts))
+    return entries
 
 
 def sum_shard(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> Sums:
@@ -186,6 +193,8 @@ def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggrega
             carried = pa.concat_tables([carried, without(behind, mine, due[mine])])
 
     codes = codes if due is rows else None  # of other rows
+    found = coded(due, carried, [place for place, query in enumerate(aggregation.queries) if query.discovers])
+    due, carried = found.rows, found.carried
     built = build_chains(due, queries=len(aggregation.queries), carried=carried, closed=closed, codes=codes)
     chains = _before(built, timeline.until)
     masks, usage = None, None
@@ -202,6 +211,7 @@ def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggrega
         masks=masks,
         usage=usage,
         renewed=None if block is None else _renewed(chains, carried, aggregation, block),
+        texts=found.texts,
     )
 
 
@@ -259,6 +269,8 @@ def _before(chains: Chains, until: int) -> Chains:
 def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
     timeline, counting, ends = aggregation.timeline, _bounded(closed, aggregation), closed.renewed is not None
     for number, query in enumerate(aggregation.queries):
+        texts = closed.texts.get(number)
+        query = query if texts is None else query.of_keys(len(texts))
         counted = {BOUNDED: counting}
         if aggregation.exact:
             counted[EXACT] = lambda number, _: Counting(closed.chains, changed(closed.chains, number))
@@ -271,6 +283,9 @@ def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, b
                 if not changes.kept.any():
                     continue  # common: most shards have few changes in one night
                 leaves = sum_leaves(changes, query, number, timeline, family)
+                if texts is not None:
+                    yield (variant, number, family, 0), encode_sums(leaves.node, leaves.sums[0], texts)
+                    continue
                 for chunk, part in cut(leaves, query.cells, aggregation.chunk_cells(number)):
                     yield (variant, number, family, chunk), encode(part)
 

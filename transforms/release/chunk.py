@@ -1,24 +1,37 @@
 """Release of a chunk of a query with any kind of part: block by block, from exact sums to public bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from privacy.planning.part import Part
-from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.node_sums import Aggregation, NodeKey
 
 Held = TypeVar("Held")
 """Private state that a step leaves for the next one."""
 
 
-class Chunk(Protocol, Generic[Held]):
+Leaves = TypeVar("Leaves")
+"""Exact sums of some windows: int64 [components, windows, cells] if cells are listed."""
+
+
+class Chunk(Protocol, Generic[Held, Leaves]):
     """The parts of a query that are made from the same leaf sums, over some cells."""
 
     @property
     def parts(self) -> Sequence[Part]:
         """Parts of the chunk."""
+        ...
+
+    def blocks(self, aggregation: Aggregation, key: NodeKey, payloads: Iterable[bytes]) -> Iterator[Leaves]:
+        """Yield the exact sums of each block of windows, in their order, for `step`.
+
+        Args:
+            aggregation: Definition of the sums.
+            key: Key of the chunk.
+            payloads: Sums of the chunk, from all shards.
+        """
         ...
 
     def opened(self, payload: bytes, *, windows: int, plan: str) -> Held:
@@ -34,12 +47,12 @@ class Chunk(Protocol, Generic[Held]):
         """
         ...
 
-    def step(self, held: Held | None, leaves: np.ndarray) -> tuple[Held, bytes]:
+    def step(self, held: Held | None, leaves: Leaves) -> tuple[Held, bytes]:
         """Publish some windows: return the private state for the next ones, and public bytes.
 
         Args:
             held: State of the previous step; None in the first, whose row 0 is the initial level.
-            leaves: Exact sums of these windows, int64 [components, windows, cells].
+            leaves: Exact sums of these windows, as `blocks` yields them.
         """
         ...
 

@@ -33,7 +33,7 @@ def estimates_of(
     merged, confidence = series.merged(released.leaf), confidence_of(len(released.noise))
     over = None if released.over is None or released.over.trivial else released.over
     spread = [
-        _spreads(noise, released.strategy, merged, windows, since, confidence, gathered=over is not None)
+        new_spreads(noise, released.strategy, merged, windows, since, confidence, gathered=over is not None)
         for noise in released.noise
     ]
     each = np.ones(1) if over is None else np.sqrt(over.variances())
@@ -45,7 +45,7 @@ def estimates_of(
 
 
 @lru_cache(maxsize=256)
-def _spreads(
+def new_spreads(
     distribution: NoiseDistribution,
     strategy: Strategy,
     series: Series,

@@ -10,8 +10,13 @@ def noise_file(key: NodeKey) -> str:
 
 
 def has_nodes(aggregation: Aggregation, key: NodeKey) -> bool:
-    """Return whether nodes of a chunk are published: not for adaptive queries, whose samples are the estimates."""
-    return aggregation.queries[key[1]].adaptive is None
+    """Return whether nodes of a chunk are published.
+
+    They are not for adaptive queries, whose samples are the estimates, nor if keys are found, whose earlier nodes stay
+    private.
+    """
+    query = aggregation.queries[key[1]]
+    return query.adaptive is None and not query.discovers
 
 
 def part_names(aggregation: Aggregation, key: NodeKey) -> list[str]:

@@ -55,7 +55,8 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
 
 def _of_nodes(demand: Demand) -> object:
     """Return the terms of a demand that determine its nodes and the arrangement of their cells."""
-    return demand.name, demand.measure, demand.cells, demand.axes, demand.apart, demand.series, demand.adaptive
+    cells = demand.cells, demand.axes, demand.apart, demand.discover
+    return demand.name, demand.measure, cells, demand.series, demand.adaptive
 
 
 def _moved(query: Query, protects: Protection) -> list[str]:

@@ -84,6 +84,8 @@ def key_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
             kinds[name].add(str)
         for name, cells in query.listed:
             kinds[name].update(map(type, cells))
+        if query.found_by is not None:
+            kinds[query.found_by].add(str)
     return {name: pa.int64() if found <= {int} else pa.string() for name, found in kinds.items()}
 
 
@@ -100,7 +102,7 @@ def key_columns(aggregation: Aggregation, number: int, first_cell: int, cells: i
     query = aggregation.queries[number]
     cell = np.arange(first_cell, first_cell + cells)
     columns: dict[str, pa.Array] = {name: pa.nulls(rows, kind) for name, kind in key_types(aggregation.queries).items()}
-    for key, listed in reversed(query.by):  # the last key varies fastest
+    for key, listed in reversed(query.known):  # the last key varies fastest
         cell, place = np.divmod(cell, len(listed))
         kind = columns[key].type
         first, last = int(place.min()), int(place.max())  # a chunk can need few of many cells

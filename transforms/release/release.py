@@ -20,12 +20,12 @@ from typing import Any
 import apache_beam as beam
 
 from privacy.planning.adaptive_part import AdaptivePart
+from privacy.planning.discovered_part import DiscoveredPart
 from privacy.planning.document import digest
 from privacy.planning.linear_part import LinearPart
 from privacy.planning.part import Part
 from privacy.planning.plan import Plan
-from privacy.series import Ints
-from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed, dense, gathered
+from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed
 from transforms.aggregation.shard_state import STATE
 from transforms.common.ipc import to_bytes
 from transforms.common.joined import refuse_other
@@ -33,6 +33,7 @@ from transforms.common.payloads import pack, unpack
 from transforms.common.several import Collections
 from transforms.common.sinks import read_bytes
 from transforms.release.chunk import Chunk
+from transforms.release.discovered_chunk import DiscoveredChunk
 from transforms.release.file_names import noise_file, part_names
 from transforms.release.linear_chunk import LinearChunk
 from transforms.release.mismatch import refuse_mismatch
@@ -41,9 +42,10 @@ from transforms.release.sampled_chunk import SampledChunk
 NODES = "nodes"
 ESTIMATES = "estimates"
 
-CHUNKS: Mapping[type[Part], Callable[[Any, int], Chunk[Any]]] = {
+CHUNKS: Mapping[type[Part], Callable[[Any, int], Chunk[Any, Any]]] = {
     LinearPart: LinearChunk,
     AdaptivePart: lambda parts, _: SampledChunk(*parts),
+    DiscoveredPart: lambda parts, _: DiscoveredChunk(*parts),
 }
 """How parts of each kind are released; made from the parts of a query and family, and the number of cells."""
 
@@ -138,7 +140,7 @@ def protect(
     held = None
     if past is not None:
         held = chunk.opened(read_bytes(f"{past}/{noise_file(key)}"), windows=timeline.released, plan=plan)
-    for block, leaves in enumerate(_blocks(release.aggregation, key, payloads)):
+    for block, leaves in enumerate(chunk.blocks(release.aggregation, key, payloads)):
         held, content = chunk.step(held, leaves)
         yield key, pack([str(block).encode(), content])
     state = None if not keep or held is None else chunk.kept(held, windows=timeline.windows, plan=plan)
@@ -146,19 +148,11 @@ def protect(
         yield key, pack([STATE.encode(), state])
 
 
-def chunk_of(release: ReleasePlan, key: NodeKey) -> Chunk[Any]:
+def chunk_of(release: ReleasePlan, key: NodeKey) -> Chunk[Any, Any]:
     """Return the chunk that releases the parts of a key."""
     _, number, family, _ = key
     parts = release.plan.of_query(number, family)
     return CHUNKS[type(parts[0])](parts, len(release.aggregation.cells_of(key)))
-
-
-def _blocks(aggregation: Aggregation, key: NodeKey, payloads: Iterable[bytes]) -> Iterator[Ints]:
-    """Yield exact sums of the chunk, block by block; row 0 of the first run is the initial level."""
-    sums, number = gathered(payloads), key[1]
-    for first, last in aggregation.blocks(number):
-        rows = range(first + 1 if first else 0, last + 1)
-        yield dense(sums, aggregation.queries[number], rows=rows, cells=aggregation.cells_of(key))
 
 
 def tables(noisy: tuple[NodeKey, bytes], release: ReleasePlan, side: str) -> Iterator[tuple[str, bytes]]:

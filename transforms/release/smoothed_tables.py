@@ -40,6 +40,8 @@ def why_not(query: Query, series: Series, plan: Plan) -> str | None:
     """
     if not plan.linear(_place(query, plan)):
         return "the data decide which windows are sampled, so the error of a number depends on the data"
+    if query.discovers:
+        return "its keys are found, so that each has numbers from another window on"
     if len(query.measure.components) > 1:
         return f"the error of a {query.measure.kind} depends on the data; counts and sums are smoothed"
     if query.consistent and series.kind in ("level", "entered", "left"):
@@ -129,7 +131,7 @@ def _by_number(table: pa.Table, query: Query, series: Series, windows: Windows) 
     (_, begins), (end, known) = (windows.numbers(_instants(table, f"window_{at}")) for at in ("start", "end"))
     ended, off = np.divmod(end - series.width, series.every)
     cell, known = np.zeros(len(end), dtype=np.int64), known & begins
-    for name, key in query.by:
+    for name, key in query.known:
         column = table.column(name)
         named = published_cells(key, column.type, 0, len(key))
         at = pc.index_in(column, value_set=named).fill_null(-1).to_numpy()

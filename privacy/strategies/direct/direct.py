@@ -42,6 +42,7 @@ class Direct(OfLevels):
     parameters: ClassVar[dict[str, Any]] = {}
     variant: ClassVar[str] = ""
     initial: ClassVar[int] = 1
+    summed_levels: ClassVar[bool] = True
     windows: int | None
 
     def __post_init__(self) -> None:

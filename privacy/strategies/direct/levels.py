@@ -29,6 +29,7 @@ class OfLevels:
     disjoint_layers: ClassVar[tuple[int, ...]] = ()
     sparse: ClassVar[bool] = True
     of_levels: ClassVar[bool] = True
+    summed_levels: ClassVar[bool] = False
     certifiable: ClassVar[bool] = False
     initial: ClassVar[int]
     windows: int | None

@@ -61,6 +61,7 @@ class Factorised:
     disjoint_layers: ClassVar[tuple[int, ...]] = ()
     sparse: ClassVar[bool] = False
     of_levels: ClassVar[bool] = False
+    summed_levels: ClassVar[bool] = False
     certifiable: ClassVar[bool] = True
     kernel: Coefficients | Exponentials
     windows: int | None

@@ -121,6 +121,10 @@ class Tree:
     def variant(self) -> str:
         return "" if self._disjoint else self.refine
 
+    @property
+    def summed_levels(self) -> bool:
+        return self.refine == "none"
+
     def node_name(self, series: Sequence[Series]) -> str:
         return ""
 

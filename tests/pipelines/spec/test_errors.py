@@ -205,7 +205,11 @@ BROKEN = [
     ("ward <> 'x'", "ward <> 'x", '19: queries[0].where: "ward <> \'x" does not parse'),
     ("ward <> 'x'", "w in (from 'a.csv')", "19: queries[0].where: \"w in (from 'a.csv')\" holds a"),
     ("[a, b, other]", "[]", "20: queries[0].by.ward: expected at least 1, not an empty list"),
-    ("[a, b, other]", "a", "20: queries[0].by.ward: expected a list, or {from: 0, to: 100, step: 5}, not 'a'"),
+    (
+        "[a, b, other]",
+        "a",
+        "20: queries[0].by.ward: expected a list, {from: 0, to: 100, step: 5} or {discover: true}, not 'a'",
+    ),
     ("[a, b, other]", "[a, b, a]", "20: queries[0].by.ward[2]: 'a' is listed already at [0]"),
     ("[a, b, other]", "[other, b, other]", "20: queries[0].by.ward[2]: 'other' is listed already"),
     ("[a, b, other]", "[1, '1']", "20: queries[0].by.ward[1]: '1' is listed already at [0]"),

@@ -52,6 +52,7 @@ class Levels:
     windows: int
     kind, name, variant = "levels", "levels", ""
     sparse, of_levels, certifiable, in_advance, bounded = True, True, False, False, True
+    summed_levels = True
     disjoint_layers = ()
 
     @property

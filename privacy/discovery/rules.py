@@ -1,0 +1,82 @@
+"""Rules of queries whose keys are found privately. Paths start at a query of the spec, or at the spec."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from privacy.problems import RuleError
+
+STRATEGIES = ("auto", "disjoint", "tree", "factorised", "direct")
+"""Strategies with which keys can be found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Properties of a query that finds keys, on which rules depend.
+
+    Attributes:
+        counts: whether it counts entries or units.
+        levels: whether it publishes levels and nothing else.
+        strategy: name of its strategy; None if the data decide which windows are published.
+        weighted: whether windows have different weights.
+        over: whether it has settings for sums over cells.
+        consistent: whether its numbers are made consistent.
+    """
+
+    counts: bool
+    levels: bool
+    strategy: str | None
+    weighted: bool
+    over: bool
+    consistent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingTerms:
+    """Properties of a release on which the discovery of keys depends.
+
+    Attributes:
+        delta: whether the budget has a delta.
+        windows: number of windows; None without an end.
+        everything: whether everything that a unit ever does is protected.
+        near: whether only the place of a unit is protected.
+        renewed: whether changes of a unit are bounded in blocks of time.
+    """
+
+    delta: bool
+    windows: int | None
+    everything: bool
+    near: bool
+    renewed: bool
+
+
+def query_problems(query: Finding) -> Iterator[RuleError]:
+    """Yield why keys of a query cannot be found, with paths relative to the query."""
+    if not query.counts:
+        yield RuleError("keys are found by counts; write measure: count, or list the cells under by", "measure")
+    if not query.levels:
+        yield RuleError("found keys have levels only; write publish: [level], or list the cells under by", "publish")
+    if query.strategy not in STRATEGIES:
+        names = ", ".join(STRATEGIES)
+        yield RuleError(f"keys are found with one of {names}; use one of these, or list the cells under by", "strategy")
+    elif query.weighted:
+        yield RuleError("keys are found with one noise for all windows; remove weights", "strategy")
+    if query.over:
+        yield RuleError("sums over cells need listed cells; remove it, or list the cells under by", "cells")
+    if query.consistent:
+        yield RuleError("found keys are published as they are; remove it, or list the cells under by", "consistent")
+
+
+def release_problems(terms: FindingTerms) -> Iterator[RuleError]:
+    """Yield why a release cannot find keys, with paths relative to the spec."""
+    if not terms.delta:
+        message = "missing; a key that only one unit has may be found with this probability, add delta: 1.0e-9"
+        yield RuleError(message, "privacy", "delta")
+    if terms.windows is None and terms.everything:
+        message = "missing; keys are found in a release with an end, or with privacy.protects: {span: 14d}"
+        yield RuleError(message, "schedule", "until")
+    if terms.near:
+        message = "keys cannot be found if presence is not protected; remove distance, or list the cells under by"
+        yield RuleError(message, "privacy", "protects", "distance")
+    if terms.renewed:
+        message = "keys cannot be found if changes are counted in blocks; remove at_most, or list the cells under by"
+        yield RuleError(message, "privacy", "constraint", "at_most")

@@ -1,0 +1,159 @@
+"""Part of a release whose keys nobody lists: levels of a strategy, and the threshold from which on a key is shown.
+
+Noise and sensitivity are those of a linear part: the release behaves as if the strategy ran for every possible key
+(docs/proofs/discovery.md). A key is shown from the first window on in which it has an entry and its noisy level is at
+least the threshold. `delta` is the probability that a unit that is alone in keys makes one of them be shown; it is
+added to the delta of the noise.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from privacy.discovery.rules import Finding, FindingTerms, query_problems
+from privacy.discovery.threshold import Alone, levels_of, refuse_coarse
+from privacy.measure import COUNTS
+from privacy.noise.kinds import Accounting, Mechanism
+from privacy.planning.adaptive_part import entries_at_once
+from privacy.planning.demand import Demand
+from privacy.planning.linear_part import LinearDraft, LinearPart
+from privacy.planning.part import Calibrated
+from privacy.planning.promise import Promise
+from privacy.planning.statement import UNPROVED_KEYS
+from privacy.problems import RuleError, placed
+from privacy.series import Series
+from privacy.strategies.base import Floats
+
+PREMISE = (
+    "Keys of {names} are not listed in advance: a key is listed once its noisy count reaches a threshold. So a key "
+    "with the entries of one unit alone is listed with a probability of at most the delta of discovery."
+)
+"""Sentence of the statement about queries that find keys."""
+
+UNSUMMED = (
+    "its keys are listed if their noisy count was large, so that a sum over them is too large on average; for a total, "
+    "add a query without by"
+)
+"""Why the error of a sum over found keys is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveredDraft(LinearDraft):
+    """Part of a query before its noise is calibrated; other attributes as of `LinearDraft`.
+
+    Attributes:
+        promise: promise of the release.
+        delta: probability for the threshold.
+    """
+
+    promise: Promise
+    delta: float
+
+    def calibrated(self, noise: Calibrated) -> "DiscoveredPart":
+        """Return the part with its noise and its threshold."""
+        part = LinearDraft.calibrated(self, noise)
+        with placed("queries", self.demand.name):
+            refuse_coarse(part.strategy, self.promise.windows or 1, self.demand.measure.components[0].largest)
+            threshold = alone_in_keys(part, self.demand, self.promise).threshold(self.delta)
+        known = {one.name: getattr(part, one.name) for one in fields(LinearPart)}
+        return DiscoveredPart(**known, threshold=threshold, delta=self.delta)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveredPart(LinearPart):
+    """One part of one query whose keys are found; other attributes as of `LinearPart`.
+
+    Attributes:
+        threshold: noisy level from which on a key is found, in grid steps.
+        delta: probability that a unit that is alone in keys makes one of them be found.
+    """
+
+    threshold: int
+    delta: float
+
+    @property
+    def together(self) -> bool:
+        return True
+
+    @property
+    def unsummed(self) -> str | None:
+        return UNSUMMED
+
+    def total_errors(self, series: Series, numbers: int, cells: int, sampled: Sequence[bool]) -> Floats | None:
+        return None
+
+    def found(self, demand: Demand, promise: Promise) -> dict[str, float]:
+        """Return the threshold, its delta, and the entries with which a key is found in one window, for reports.
+
+        Args:
+            demand: demand of its query.
+            promise: promise of the release.
+        """
+        alone, grid = alone_in_keys(self, demand, promise), demand.measure.components[0].grid
+        return {
+            "threshold": self.threshold * grid,
+            "entries_50": alone.needed(self.threshold, 0.5),
+            "entries_95": alone.needed(self.threshold, 0.95),
+            "delta": self.delta,
+        }
+
+    def conditions(self, name: str, mechanism: Mechanism) -> tuple[tuple[str, str], ...]:
+        """Return the premises of the linear part, and what the discovery of keys reveals."""
+        found = LinearPart.conditions(self, name, mechanism)
+        if not found and not self.strategy.summed_levels:
+            found = ((UNPROVED_KEYS, f"query {name} ({self.strategy.variant})"),)
+        return (*found, (PREMISE, f"query {name}"))
+
+    def refuse(self, demand: Demand, mechanism: Mechanism, accounting: Accounting) -> None:
+        """Refuse a demand or settings of a plan that the part does not fit (`Part.refuse`)."""
+        if not demand.discover:
+            raise ValueError("expected only for a query whose keys are found")
+        LinearPart.refuse(self, demand, mechanism, accounting)
+
+
+def alone_in_keys(part: LinearPart, demand: Demand, promise: Promise) -> Alone:
+    """Return the facts on which the threshold of a part depends.
+
+    Args:
+        part: the part, with its noise.
+        demand: demand of its query.
+        promise: promise of the release.
+    """
+    (noise,), (component,) = part.noise, demand.measure.components
+    return Alone(
+        noise=noise,
+        levels=levels_of(part.strategy, promise.windows, promise.boundaries),
+        summed=part.strategy.summed_levels,
+        entries=entries_at_once(promise),
+        distinct=demand.measure.distinct,
+        step=component.largest,
+    )
+
+
+def finding_problems(demand: Demand) -> Iterator[RuleError]:
+    """Yield why keys of a query cannot be found, with paths relative to the query."""
+    choice = demand.choice
+    return query_problems(
+        Finding(
+            counts=demand.measure.kind in COUNTS,
+            levels=[series.kind for series in demand.series] == ["level"],
+            strategy=None if demand.adaptive is not None else choice.name,
+            weighted=choice.weights is not None,
+            over=demand.over.asks or bool(demand.axes),
+        )
+    )
+
+
+def finding_terms(promise: Promise, delta: float) -> FindingTerms:
+    """Return the properties of a release on which the discovery of keys depends.
+
+    Args:
+        promise: promise of the release.
+        delta: delta of its budget.
+    """
+    return FindingTerms(
+        delta=delta > 0,
+        windows=promise.windows,
+        everything=promise.span is None,
+        near=promise.near,
+        renewed=promise.renewed,
+    )

@@ -1,0 +1,135 @@
+"""A release that finds its keys, by the commands: plan, two nightly runs, and everything that reads them."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pytest
+
+from pipelines import cli
+from pipelines.answer.operation import answer
+from pipelines.evaluate.operation import evaluate
+from pipelines.plan.operation import plan
+from pipelines.report.operation import report
+from pipelines.run.operation import Ran, run
+from pipelines.show.operation import show
+from pipelines.smooth.operation import smooth
+from transforms.common.errors import SpecError
+
+SPEC = """\
+release: towns
+changelog: {format: csv, path: data/*.csv, entry: stay, time: at, after: after_}
+privacy: {epsilon: 2.0, delta: 1.0e-6, mechanism: laplace, constraint: {at_most: 2}}
+schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-07T00:00:00Z}
+queries:
+  - {name: towns, measure: count, by: {town: {discover: true}}, publish: [level]}
+  - {name: total, measure: count, publish: [level]}
+output: {public: public, private: private, format: csv}
+"""
+SIZES = {"Ulm": 3000, "Hof": 900, "Alone": 1, "Few-é": 3}
+LATER = {"Rom": 2000, "Ulm": 100}
+
+
+def write(path: Path, day: int, sizes: dict[str, int]) -> None:
+    towns = [town for town, size in sizes.items() for _ in range(size)]
+    entries = [f"d{day}-{number}" for number in range(len(towns))]
+    times = [f"2026-01-{day:02}T12:00:00Z"] * len(towns)
+    pa_csv.write_csv(pa.table({"stay": entries, "at": times, "after_town": towns}), path)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Ran]]:
+    """Return the spec of a release with two epochs, and what its runs returned."""
+    folder = tmp_path_factory.mktemp("found")
+    (folder / "data").mkdir()
+    spec = folder / "spec.yaml"
+    spec.write_text(SPEC)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write(folder / "data/one.csv", 1, SIZES)
+        runs = [run("spec.yaml", until="2026-01-03T00:00:00Z", shards=2)]
+        write(folder / "data/two.csv", 4, LATER)
+        runs.append(run("spec.yaml", until="2026-01-06T00:00:00Z"))
+    return folder, runs
+
+
+def test_found_keys_have_rows_from_their_window_of_discovery_on(released, monkeypatch) -> None:
+    folder, runs = released
+    monkeypatch.chdir(folder)
+
+    rows = show("spec.yaml", query=["towns"]).table
+
+    found = [(row["window_end"].day - 1, row["town"]) for row in rows.to_pylist()]
+    assert found == [
+        (day, town) for day in range(1, 6) for town in (["Hof", "Rom", "Ulm"] if day > 3 else ["Hof", "Ulm"])
+    ]
+    assert [len(one.files) for one in runs] == [3, 3]  # estimates of both queries, and nodes of the total
+    last = dict(zip(rows["town"].to_pylist()[-3:], rows["value"].to_pylist()[-3:], strict=True))
+    exact = {"Hof": 900, "Rom": 2000, "Ulm": 3100}
+    assert all(abs(last[town] - exact[town]) < 200 for town in exact)  # beyond it with probability below 1e-20
+    assert rows["stddev"].null_count == 0
+
+
+def test_nothing_public_names_a_key_that_is_not_found(released) -> None:
+    folder, _ = released
+    files = [path for path in (folder / "public").rglob("*") if path.is_file()]
+
+    texts = {path: path.read_bytes() for path in files}
+
+    assert len(files) == 9  # manifest, spec, plan, and three files for each epoch
+    assert not [path for path, text in texts.items() if b"Alone" in text or b"Few" in text]
+    assert [path for path, text in texts.items() if b"Ulm" in text]
+
+
+def test_plan_and_statement_say_what_discovery_costs(released, monkeypatch) -> None:
+    folder, runs = released
+    monkeypatch.chdir(folder)
+
+    planned = plan("spec.yaml", explain=True)
+
+    found = planned.document["queries"][0]["found"]
+    assert found["delta"] == 1e-6
+    assert (
+        f"towns: a key is listed from the first window on in which its noisy count reaches {found['threshold']:,.4g}. "
+        in (planned.text())
+    )
+    assert planned.document["queries"][1]["found"] is None
+    assert "1e-06 of delta covers the discovery of keys." in runs[0].epoch.statement
+    assert planned.delta == runs[1].epoch.loss.delta == 1e-6
+
+
+def test_the_report_lists_keys_by_the_window_in_which_they_were_found(released, monkeypatch) -> None:
+    folder, _ = released
+    monkeypatch.chdir(folder)
+
+    page = Path(report("spec.yaml", output="page.html").file).read_text()
+
+    assert "end of Thu 01 Jan 2026: Hof, Ulm" in page
+    assert "end of Sun 04 Jan 2026: Rom" in page
+    assert "Alone" not in page
+
+
+def test_commands_that_need_listed_cells_say_so(released, monkeypatch, capsys) -> None:
+    folder, _ = released
+    monkeypatch.chdir(folder)
+
+    with pytest.raises(SpecError, match="evaluate does not support keys that are found"):
+        evaluate("spec.yaml")
+    with pytest.raises(SpecError, match="for a total, add a query without by"):
+        answer("spec.yaml", query="towns")
+    assert "towns, level: its keys are found" in smooth("spec.yaml", output="smooth.csv").text()
+    assert cli.main(["ledger", "spec.yaml"]) == 0
+    assert "1e-06" in capsys.readouterr().out
+
+
+def test_a_report_without_a_found_key_says_so(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    write(tmp_path / "data/one.csv", 1, {"Alone": 1})
+    run("spec.yaml", until="2026-01-02T00:00:00Z")
+
+    page = Path(report("spec.yaml", output="page.html").file).read_text()
+
+    assert "Query towns has found no key so far." in page
+    assert show("spec.yaml", query=["towns"]).table.num_rows == 0

@@ -1,0 +1,366 @@
+"""Keys that nobody lists: the exact loss of the product's own step, and what reaches the public side."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from privacy.accounting.accounting import Budget
+from privacy.constraint import AtMost, AtOnce
+from privacy.measure import Measure
+from privacy.noise.distributions import DiscreteLaplace
+from privacy.planning.discovered_part import DiscoveredPart
+from privacy.planning.make_plan import make_plan
+from privacy.planning.promise import Promise
+from privacy.protection import Span
+from privacy.series import Series
+from privacy.strategies.base import Nodes
+from privacy.strategies.choice import Choice
+from transforms.aggregation.discovered_key import DiscoveredKey, KeySums
+from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey
+from transforms.aggregation.queries import Query, Timeline, planned
+from transforms.aggregation.shard_kernel import advance_shard
+from transforms.aggregation.shard_state import ShardState, state_from_bytes, state_to_bytes
+from transforms.common.ipc import from_bytes
+from transforms.release import discovered_chunk, noise
+from transforms.release.discovered_chunk import DiscoveredChunk, NewSums, publish
+from transforms.release.release import ESTIMATES, ReleasePlan, chunk_of, protect, remember, tables
+
+DAY = 86_400_000_000
+KEY: NodeKey = (BOUNDED, 0, "net", 0)
+EPSILON, DELTA = 3.0, 0.08
+TOWNS = Query(
+    name="towns",
+    measure=Measure(kind="count"),
+    by=(("town", DiscoveredKey()),),
+    publish=(Series(kind="level"),),
+    strategy=Choice(name="disjoint"),
+)
+
+
+def release_of(promise: Promise, *, query: Query = TOWNS, delta: float = DELTA) -> ReleasePlan:
+    plan = make_plan(
+        [query.demand],
+        promise,
+        budget=Budget(epsilon=EPSILON, delta=delta),
+        mechanism="laplace",
+        accounting=None,
+    )
+    windows = promise.windows or 3
+    return ReleasePlan(
+        plan=plan,
+        aggregation=Aggregation(
+            queries=planned([query], plan),
+            timeline=Timeline(start=0, every=DAY, windows=windows),
+            constraint=promise.constraint,
+            owner="person" if promise.owner else None,
+        ),
+    )
+
+
+def part_of(release: ReleasePlan) -> DiscoveredPart:
+    part = release.plan.discovered_of(0)
+    assert part is not None
+    return part
+
+
+def everything(changes: int, windows: int, *, owner: bool = False) -> Promise:
+    return Promise(constraint=AtMost(changes), window=DAY, windows=windows, owner=owner)
+
+
+Outcome = tuple[tuple[int, float], ...]
+"""All rows of one key: windows and noisy levels; empty if it is never shown."""
+
+
+def outcomes(
+    part: DiscoveredPart, leaves: Sequence[int], reach: int, patch: pytest.MonkeyPatch
+) -> dict[Outcome, float]:
+    """Return the probability of everything that is published of one key, up to noise beyond `reach`.
+
+    Each realisation of the noise is a key of one run of the product's step.
+    """
+    if not any(leaves):
+        return {(): 1.0}
+    distribution = part.noise[0]
+    assert isinstance(distribution, DiscreteLaplace)
+    once = np.arange(-reach, reach + 1)
+    chance = np.exp(-np.abs(once) / distribution.scale)
+    chance *= np.tanh(1 / (2 * distribution.scale))
+    nodes = len(part.strategy.nodes(len(leaves) - 1).end)
+    drawn = np.stack([axis.ravel() for axis in np.meshgrid(*[once] * nodes, indexing="ij")])
+    odds = np.prod([chance[row + reach] for row in drawn], axis=0)
+    realisations = pa.array([f"{number:09d}" for number in range(drawn.shape[1])])
+
+    patch.setattr(noise, "sample_noise", lambda *_, **__: drawn)
+    patch.setattr(discovered_chunk, "AT_ONCE", 2**40)
+    window = np.flatnonzero(leaves)
+    sums = KeySums(
+        realisations,
+        np.repeat(np.arange(len(realisations)), len(window)),
+        np.tile(window, len(realisations)),
+        np.tile(np.array(leaves)[window], len(realisations)),
+    )
+    _, shown = publish(part, None, NewSums(windows=len(leaves) - 1, sums=sums))
+    rows: list[list[tuple[int, float]]] = [[] for _ in odds]
+    for at, key, level in zip(*(shown[name].to_pylist() for name in ("window", "key", "level")), strict=True):
+        rows[int(key)].append((at, level))
+    found: dict[Outcome, float] = {}
+    for row, odd in zip(rows, odds.tolist(), strict=True):
+        found[tuple(row)] = found.get(tuple(row), 0.0) + odd
+    return found
+
+
+def loss(
+    part: DiscoveredPart,
+    one: Sequence[Sequence[int]],
+    other: Sequence[Sequence[int]],
+    reach: int,
+    patch: pytest.MonkeyPatch,
+) -> float:
+    """Return the exact delta at `EPSILON` between two contents of some keys, the larger one of both directions.
+
+    Args:
+        part: Part of the plan.
+        one, other: Leaf sums of each key, the initial level first.
+        reach: Largest noise that is enumerated; the rest counts as lost.
+        patch: Replaces the source of noise.
+    """
+    both = np.ones((2, 1))
+    lost = 0.0
+    for keys in zip(one, other, strict=True):
+        found = [outcomes(part, leaves, reach, patch) for leaves in keys]
+        names = list(dict.fromkeys([*found[0], *found[1]]))
+        odds = np.array([[of.get(name, 0.0) for name in names] for of in found])
+        lost += 1 - odds.sum(axis=1).min()
+        both = (both[:, :, None] * odds[:, None, :]).reshape(2, -1)
+    x, y = both
+    deltas = [np.maximum(a - np.exp(EPSILON) * b, 0).sum() for a, b in ((x, y), (y, x))]
+    return float(max(deltas) + lost)
+
+
+CASES = {
+    "alone in one key": (2, [[0, 1, 0]], [[0, 0, 0]]),
+    "present at the start": (2, [[1, 0, 0]], [[0, 0, 0]]),
+    "leaves again": (2, [[0, 1, -1]], [[0, 0, 0]]),
+    "leaves and comes again": (3, [[1, -1, 1]], [[0, 0, 0]]),
+    "moves between two keys": (2, [[0, 1, -1], [0, 0, 1]], [[0, 0, 0], [0, 0, 0]]),
+    "moves from others to a key of its own": (2, [[0, 3, -1], [0, 0, 1]], [[0, 2, 0], [0, 0, 0]]),
+    "others come later": (2, [[0, 1, 2]], [[0, 0, 2]]),
+    "others leave": (2, [[0, 3, -2]], [[0, 2, -2]]),
+    "never alone": (2, [[2, 0, 1]], [[2, 0, 0]]),
+    "moves between found keys": (2, [[12, 1, -1], [12, 0, 1]], [[12, 0, 0], [12, 0, 0]]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_exact_loss_is_at_most_the_claim(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes, one, other = CASES[case]
+    part = part_of(release_of(everything(changes, 2)))
+
+    assert loss(part, one, other, 11 if len(one) == 1 else 8, monkeypatch) <= DELTA
+
+
+def test_a_unit_that_is_alone_in_several_keys_at_once_is_within_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = part_of(release_of(everything(2, 1, owner=True)))
+
+    for one in ([[0, 1], [0, 1]], [[0, 2], [0, 0]], [[1, 0], [0, 1]]):
+        assert loss(part, one, [[0, 0], [0, 0]], 18, monkeypatch) <= DELTA
+
+
+def test_half_of_the_margin_of_the_threshold_breaks_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = part_of(release_of(everything(2, 2)))
+
+    halved = replace(part, threshold=1 + (part.threshold - 1) // 2)
+
+    assert loss(halved, *CASES["alone in one key"][1:], 11, monkeypatch) > 1.5 * DELTA
+
+
+def test_half_of_the_noise_breaks_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = part_of(release_of(everything(2, 2)))
+
+    halved = replace(part, noise=(DiscreteLaplace(part.noise[0].scale / 2),))
+
+    assert loss(halved, [[12, 1, -1], [12, 0, 1]], [[12, 0, 0], [12, 0, 0]], 8, monkeypatch) > DELTA
+
+
+def at(windows: Mapping[int, int]) -> Callable[..., np.ndarray]:
+    """Return a source of noise: a number for each window in which a node ends, otherwise 0; the same for all keys."""
+
+    def sample(_: object, nodes: Nodes, *, component: int, cells: int) -> np.ndarray:
+        ends = [windows.get(end, 0) for end in nodes.end.tolist()]
+        return np.repeat(np.array(ends, dtype=np.int64)[:, None], cells, axis=1)
+
+    return sample
+
+
+def sums_of(keys: Mapping[str, Mapping[int, int]], since: int, until: int) -> NewSums:
+    """Return the sums of the windows after `since`, up to `until`; those of a first run from the start on."""
+    rows = [
+        (place, window, number)
+        for place, (_, leaves) in enumerate(keys.items())
+        for window, number in leaves.items()
+        if (since < window or since == 0) and window <= until
+    ]
+    key, window, number = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    there = np.unique(key)  # keys without a sum are not in a run's sums
+    return NewSums(
+        windows=until,
+        sums=KeySums(pa.array([*keys], pa.string()).take(pa.array(there)), np.searchsorted(there, key), window, number),
+    )
+
+
+def test_a_key_whose_entries_left_is_not_found_by_later_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a span, the rule "once a candidate, always a candidate" would have no delta."""
+    span = Promise(constraint=AtOnce(1), window=DAY, windows=None, owner=False, protects=Span(DAY))
+    query = replace(TOWNS, strategy=Choice(name="direct"))
+    part = part_of(release_of(span, query=query))
+    large = 10 * part.threshold
+
+    monkeypatch.setattr(noise, "sample_noise", at({2: large, 3: large, 4: large}))
+    held, shown = publish(part, None, sums_of({"a": {1: 1, 2: -1}}, 0, 3))
+    assert shown.num_rows == 0
+    held, shown = publish(part, held, sums_of({"a": {4: 1}}, 3, 4))
+    assert shown.to_pylist() == [{"window": 4, "key": "a", "level": 1.0 + large}]
+
+
+def test_a_found_key_stays_listed_with_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = part_of(release_of(everything(2, 4)))
+    entries = part.threshold
+    monkeypatch.setattr(noise, "sample_noise", at({}))
+
+    held, first = publish(part, None, sums_of({"a": {1: entries - 1, 2: 1, 3: -entries}, "b": {1: 1}}, 0, 2))
+    _, later = publish(part, held, sums_of({"a": {3: -entries}}, 2, 4))
+
+    assert first.to_pylist() == [{"window": 2, "key": "a", "level": float(entries)}]
+    assert later.to_pylist() == [{"window": w, "key": "a", "level": 0.0} for w in (3, 4)]
+
+
+@pytest.mark.parametrize("name", ["tree", "direct", "factorised"])
+def test_many_runs_publish_what_one_run_publishes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    promise = everything(2, 6)
+    query = replace(TOWNS, strategy=Choice(name=name))
+    plan = make_plan(
+        [query.demand],
+        promise,
+        budget=Budget(epsilon=EPSILON, delta=DELTA),
+        mechanism="gaussian" if name == "factorised" else "laplace",
+        accounting=None,
+    )
+    part = plan.discovered_of(0)
+    assert part is not None
+    chunk, step = DiscoveredChunk(part), plan.demands[0].measure.components[0].largest
+    rng = np.random.default_rng(3)
+    counts = {f"k{key}": {w: int(rng.integers(-4, 40)) * step for w in range(key % 7, 7)} for key in range(20)}
+    counts["left"] = {1: step, 2: -step, 5: 2 * step}
+    recorded, sampled = at({w: (-1) ** w * 3 * step for w in range(7)}), []
+
+    def sample(distribution: object, nodes: Nodes, *, component: int, cells: int) -> np.ndarray:
+        sampled.append(len(nodes.end) * cells)
+        return recorded(distribution, nodes, component=component, cells=cells)
+
+    monkeypatch.setattr(noise, "sample_noise", sample)
+    monkeypatch.setattr(discovered_chunk, "AT_ONCE", 20)  # a few keys at once
+
+    _, whole = publish(part, None, sums_of(counts, 0, 6))
+    once = sum(sampled)
+    held, shown = None, []
+    for since, until in ((0, 1), (1, 4), (4, 6)):
+        held, content = chunk.step(held, sums_of(counts, since, until))
+        held = chunk.opened(chunk.kept(held, windows=until, plan="p"), windows=until, plan="p")
+        shown.append(from_bytes(content))
+
+    assert pa.concat_tables(shown).equals(whole)
+    assert sum(sampled) == 2 * once  # also of keys without entries: noise is sampled once for each node and key
+    assert 0 < whole.num_rows < 20 * 6
+
+
+def rows(entries: Sequence[tuple[str, int, str | None, str | None]]) -> pa.Table:
+    """Return projected rows (entry, day, town before, town after) in the middle of a day."""
+    entry, day, before, after = zip(*entries, strict=True)
+    return pa.table(
+        {
+            "entry": pa.array(entry),
+            "time": pa.array([at * DAY + DAY // 2 for at in day], pa.int64()),
+            "image.before": pa.array([0 if one is None else 1 + ord(one[0]) for one in before], pa.uint32()),
+            "image.after": pa.array([0 if one is None else 1 + ord(one[0]) for one in after], pa.uint32()),
+            "before.0.cell": pa.array(before, pa.string()),
+            "after.0.cell": pa.array(after, pa.string()),
+        }
+    )
+
+
+def released(
+    release: ReleasePlan, runs: Sequence[tuple[int, pa.Table]], folder: object
+) -> tuple[list[tuple[str, bytes]], ShardState | None]:
+    """Return all public tables of some runs, each with the windows until which it publishes and its new rows."""
+    public: list[tuple[str, bytes]] = []
+    state, past, since = None, None, 0
+    for until, new in runs:
+        timeline = Timeline(start=0, every=DAY, windows=until, released=since)
+        now = replace(release, aggregation=replace(release.aggregation, timeline=timeline))
+        sums, after = advance_shard(new, state, now.aggregation)
+        for noisy in protect(now, KEY, [part for key, part in sums if key == KEY], past=past, keep=True):
+            public += tables(noisy, now, ESTIMATES)
+            for name, content in remember(noisy):
+                (folder / name).write_bytes(content)
+        state, past, since = state_from_bytes(state_to_bytes(after)), str(folder), until
+    return public, state
+
+
+def test_public_bytes_do_not_depend_on_keys_that_are_not_found(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = release_of(everything(2, 4), delta=1e-3)
+    many = part_of(release).threshold + 3
+    monkeypatch.setattr(noise, "sample_noise", at({1: -1, 2: 1, 3: 2}))
+    crowd = [(f"e{n}", 0, None, "Aa") for n in range(many)]
+    others = [(f"z{n}", 0, None, "Zz") for n in range(many)]
+    few = [("f0", 0, None, "B"), ("f1", 1, None, "é"), ("f2", 0, None, "A"), ("f3", 0, None, None)]
+    later = [("e0", 1, "Aa", None), ("g0", 2, None, "Aa"), ("g1", 2, None, "C")]
+    moved = [("f0", 2, "B", "C"), ("f2", 1, "A", None)]
+
+    found = []
+    one, two = crowd + others, [*few[:2], *others, *reversed(crowd), *few[2:]]
+    for name, first, second in (("one", one, later[:2]), ("two", two, moved + later)):
+        folder = tmp_path / name
+        folder.mkdir()
+        found.append(released(release, [(1, rows(first)), (4, rows(second))], folder)[0])
+
+    assert found[0] == found[1]
+    assert [name for name, _ in found[0]] == ["towns-net-00000", "towns-net-00000"]
+    shown = pa.concat_tables([from_bytes(content) for _, content in found[0]])
+    assert shown["town"].to_pylist() == ["Aa", "Zz"] * 4
+    assert shown["value"].to_pylist()[::2] == [many - 1, many - 1, many + 2, many + 2]
+
+
+def test_late_rows_count_in_the_keys_that_they_name(tmp_path, monkeypatch) -> None:
+    release = release_of(everything(3, 3), delta=1e-3)
+    many = part_of(release).threshold
+    monkeypatch.setattr(noise, "sample_noise", at({}))
+    first = rows([(f"e{n}", 0, None, "A") for n in range(many)] + [("later", 2, None, "A")])
+    late = rows([("late", 0, None, "A"), ("e1", 1, "A", "B"), ("e2", 1, "A", None)])
+
+    public, state = released(release, [(1, first), (3, late)], tmp_path)
+
+    shown = pa.concat_tables([from_bytes(content) for _, content in public])
+    assert shown["value"].to_pylist() == [many, many - 1, many]
+    assert state is not None
+    last = dict(zip(state.entries["entry"].to_pylist(), state.entries["after.0.cell"].to_pylist(), strict=True))
+    assert last["e1"] == "B"
+    assert last["e2"] is None
+    assert last["late"] == "A"
+
+
+def test_a_state_of_keys_that_is_incomplete_is_refused() -> None:
+    release = release_of(everything(2, 3))
+    chunk = chunk_of(release, KEY)
+    held, _ = chunk.step(None, sums_of({"a": {1: 4}, "b": {1: 1}}, 0, 2))
+    state = chunk.kept(held, windows=2, plan="p")
+
+    with pytest.raises(ValueError, match="not that after 1 window"):
+        chunk.opened(state, windows=1, plan="p")
+    with pytest.raises(ValueError, match="incomplete"):
+        chunk.opened(chunk.kept(replace(held, found=held.found[:1]), windows=2, plan="p"), windows=2, plan="p")
+    empty, content = chunk.step(None, sums_of({}, 0, 2))
+    again = chunk.opened(chunk.kept(empty, windows=2, plan="p"), windows=2, plan="p")
+    assert len(again.keys) == from_bytes(content).num_rows == 0

@@ -1,0 +1,137 @@
+"""Keys that nobody lists: a query has a cell for every text that its column holds, and finds keys by noisy counts.
+
+The cells of such a query are texts in projected rows, in the state of a shard and in its sums. A shard numbers the
+texts of one run while it processes them: `coded` replaces texts with codes, and `texts_of` replaces codes again. So no
+code outlives a run, and no code is public. All of it is private, above all which keys exist
+(transforms.release.discovered_chunk).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from transforms.common.ipc import from_bytes, to_bytes
+from transforms.common.keys import number
+from transforms.common.kinds import one_chunk, to_key
+
+Ints = np.ndarray
+
+ANY = 2**40
+"""Number of cells that plans assume; no bound depends on it, as long as it is more than a unit's entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredKey:
+    """Key whose values are found privately.
+
+    Attributes:
+        keys: Number of cells: `ANY`, or the number of codes in one run of one shard.
+    """
+
+    keys: int = ANY
+
+    def __len__(self) -> int:
+        return self.keys
+
+
+def key_texts(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return the key of each state as text; null for none.
+
+    >>> key_texts(pa.array([7.0, None, 0.5])).to_pylist()
+    ['7', None, '0.5']
+    """
+    return to_key(one_chunk(column), "string")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Rows of a shard with codes in place of texts.
+
+    Attributes:
+        rows: Projected rows.
+        carried: Last known states of entries, or None.
+        texts: For each query that finds keys, by its number, the text of each code.
+    """
+
+    rows: pa.Table
+    carried: pa.Table | None
+    texts: dict[int, pa.Array]
+
+
+def coded(rows: pa.Table, carried: pa.Table | None, queries: Sequence[int]) -> Coded:
+    """Replace the texts of some queries' cells with codes 0, 1, ...; -1 for no cell.
+
+    Args:
+        rows: Projected rows.
+        carried: Last known states of entries before the run, or None.
+        queries: Numbers of the queries that find keys.
+    """
+    texts = {}
+    for query in queries:
+        sides = [name for name in (f"before.{query}.cell", f"after.{query}.cell") if name in rows.column_names]
+        known = f"after.{query}.cell"
+        columns = [one_chunk(rows[name]) for name in sides]
+        if carried is not None:
+            columns.append(one_chunk(carried[known]))
+        codes, texts[query] = _numbered(columns)
+        for name, code in zip(sides, codes, strict=False):
+            rows = rows.set_column(rows.column_names.index(name), name, pa.array(code))
+        if carried is not None:
+            carried = carried.set_column(carried.column_names.index(known), known, pa.array(codes[-1]))
+    return Coded(rows, carried, texts)
+
+
+def _numbered(columns: Sequence[pa.Array]) -> tuple[list[Ints], pa.Array]:
+    """Return the code of each text of some columns, and the texts by code."""
+    whole = pa.concat_arrays([column.cast(pa.string()) for column in columns])
+    there = whole.is_valid().to_numpy(zero_copy_only=False)
+    code = np.full(len(whole), -1, dtype=np.int64)
+    found, keys = number(whole.drop_null())
+    code[there] = found
+    return np.split(code, np.cumsum([len(column) for column in columns])[:-1]), keys.all()
+
+
+def texts_of(codes: pa.ChunkedArray, texts: pa.Array) -> pa.Array:
+    """Return the texts of some codes; null for -1."""
+    at = codes.to_numpy()
+    return texts.take(pa.array(at, mask=at < 0))
+
+
+@dataclass(frozen=True, slots=True)
+class KeySums:
+    """Exact sums of keys, sparse: for each row a key, a window and a sum in grid steps.
+
+    Attributes:
+        keys: Distinct keys, text [keys].
+        key: Place of the key of each row, int64 [n].
+        window: Window of each row, 0 for the initial level, int64 [n].
+        sum: Sum of each row, int64 [n].
+    """
+
+    keys: pa.Array
+    key: Ints
+    window: Ints
+    sum: Ints
+
+
+def encode_sums(node: Ints, sums: Ints, texts: pa.Array) -> bytes:
+    """Return sums of a shard as an Arrow IPC stream.
+
+    Args:
+        node: window * keys + code, int64 [n].
+        sums: Sum in grid steps of each node, int64 [n].
+        texts: Text of each code.
+    """
+    window, code = np.divmod(node, len(texts))
+    return to_bytes(pa.table({"key": texts.take(pa.array(code)), "window": window, "sum": sums}))
+
+
+def decode_sums(payloads: Iterable[bytes]) -> KeySums:
+    """Return the sums of some shards; a key and window may occur several times."""
+    tables = [from_bytes(payload) for payload in payloads]
+    none = pa.table({"key": pa.array([], pa.string()), "window": np.zeros(0, int), "sum": np.zeros(0, int)})
+    table = pa.concat_tables([none, *tables]).combine_chunks()
+    key, keys = number(one_chunk(table["key"]))
+    return KeySums(keys.all(), key, table["window"].to_numpy(), table["sum"].to_numpy())

@@ -1,0 +1,253 @@
+"""Chunk whose keys nobody lists: keys have noise in private, and those with a large noisy count are shown.
+
+The rule. A key is a *candidate* at the end of a window if at least one counted entry is in it then. A candidate whose
+noisy level is at least the threshold of the plan is *found*: it is shown from this window on, with or without entries.
+Nothing else about keys leaves this module: public bytes are a function of the noisy levels of found keys.
+
+Neighbours, sensitivity, guarantee and source: privacy.discovery.threshold and docs/proofs/discovery.md. The release
+behaves as if the strategy ran for each possible key. A key without an entry so far is never shown, so its noise is
+sampled when its first entry comes: for the nodes of all windows so far at once. From then on its state is kept, even
+if its entries leave. If it were dropped, a second sample of noise would be used for the same entries.
+
+The state is a Parquet file with one row, of the form and the name of other chunks' states (noise_state): keys, exact
+levels, windows of discovery, and the carry of the strategy for each key. It is the most secret file of all.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privacy.planning.discovered_part import DiscoveredPart
+from privacy.series import Ints, Series
+from privacy.strategies.base import Carry, Nodes
+from transforms.aggregation.discovered_key import KeySums, decode_sums
+from transforms.aggregation.node_sums import Aggregation, NodeKey
+from transforms.common.ipc import from_bytes, to_bytes
+from transforms.common.parquet_state import list_of, to_parquet
+from transforms.release import noise
+from transforms.release.discovered_tables import found_table
+from transforms.release.noise_state import described, opened
+
+LEVEL = Series(kind="level")
+
+AT_ONCE = 2**20
+"""Approximate number of levels that are processed at once: keys times windows."""
+
+SHOWN = pa.schema([("window", pa.int64()), ("key", pa.string()), ("level", pa.float64())])
+"""Columns of public rows."""
+
+NOT_FOUND = 0
+"""Window of discovery of a key that is not found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningKeys:
+    """Private state that a step leaves for the next one, of all keys that ever had an entry.
+
+    Attributes:
+        windows: Number of closed windows.
+        keys: Text of each key, [keys].
+        level: Exact level at the end of the last window, int64 [keys].
+        found: Window of discovery, int64 [keys].
+        carry: Arrays of the strategy's carry, int64 or float64 [rows, keys], by name.
+    """
+
+    windows: int
+    keys: pa.Array
+    level: Ints
+    found: Ints
+    carry: Mapping[str, np.ndarray]
+
+    @classmethod
+    def new(cls, keys: pa.Array) -> "RunningKeys":
+        """Return the state of new keys before the start, which has the number -1."""
+        none = np.zeros(len(keys), dtype=np.int64)
+        return cls(windows=-1, keys=keys, level=none, found=none, carry={})
+
+    @classmethod
+    def none(cls) -> "RunningKeys":
+        """Return the state of no key at the start."""
+        return replace(cls.new(pa.array([], pa.string())), windows=0)
+
+    @classmethod
+    def joined(cls, parts: Sequence["RunningKeys"], windows: int) -> "RunningKeys":
+        """Return the state of the keys of several states after these windows."""
+        if not parts:
+            return replace(cls.none(), windows=windows)
+        return cls(
+            windows=windows,
+            keys=pa.concat_arrays([part.keys for part in parts]),
+            level=np.concatenate([part.level for part in parts]),
+            found=np.concatenate([part.found for part in parts]),
+            carry={name: np.concatenate([part.carry[name] for part in parts], axis=1) for name in parts[0].carry},
+        )
+
+    @property
+    def carried(self) -> Carry:
+        """Carry of the strategy for these keys."""
+        return Carry(
+            windows=self.windows,
+            integers={name: rows for name, rows in self.carry.items() if rows.dtype == np.int64},
+            floats={name: rows for name, rows in self.carry.items() if rows.dtype == np.float64},
+        )
+
+    def of(self, keys: slice) -> "RunningKeys":
+        """Return some of the keys."""
+        carry = {name: rows[:, keys] for name, rows in self.carry.items()}
+        return replace(self, keys=self.keys[keys], level=self.level[keys], found=self.found[keys], carry=carry)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSums:
+    """Exact sums of some windows.
+
+    Attributes:
+        windows: Number of closed windows with these.
+        sums: Sums of keys.
+    """
+
+    windows: int
+    sums: KeySums
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredChunk:
+    """The levels of a query.
+
+    Attributes:
+        part: Part of the query.
+    """
+
+    part: DiscoveredPart
+
+    @property
+    def parts(self) -> tuple[DiscoveredPart, ...]:
+        return (self.part,)
+
+    def blocks(self, aggregation: Aggregation, key: NodeKey, payloads: Iterable[bytes]) -> Iterator[NewSums]:
+        """Yield all new windows at once (see `Chunk.blocks`)."""
+        yield NewSums(windows=aggregation.timeline.windows, sums=decode_sums(payloads))
+
+    def opened(self, payload: bytes, *, windows: int, plan: str) -> RunningKeys:
+        """Return the state that `kept` has written (see `Chunk.opened`)."""
+        table = opened(payload, windows=windows, plan=plan)
+        try:
+            columns = {name: table[name].combine_chunks().values for name in table.column_names}
+            keys, level, found = columns.pop("keys"), columns.pop("level").to_numpy(), columns.pop("found").to_numpy()
+            rows = self.part.strategy.carried(windows, [LEVEL])
+            carry = {
+                name.removeprefix("carry."): each.to_numpy().reshape(-1, len(keys)) for name, each in columns.items()
+            }
+        except (KeyError, ValueError):
+            raise _incomplete() from None
+        if len(level) != len(keys) or len(found) != len(keys) or (len(keys) and sum(map(len, carry.values())) != rows):
+            raise _incomplete()
+        return RunningKeys(windows=windows, keys=keys, level=level, found=found, carry=carry)
+
+    def step(self, held: RunningKeys | None, leaves: NewSums) -> tuple[RunningKeys, bytes]:
+        """Publish some windows (see `Chunk.step`)."""
+        after, shown = publish(self.part, held, leaves)
+        return after, to_bytes(shown)
+
+    def kept(self, held: RunningKeys, *, windows: int, plan: str) -> bytes:
+        """Return the state for the next run (see `Chunk.kept`)."""
+        columns = {"keys": list_of(held.keys), "level": list_of(held.level), "found": list_of(held.found)}
+        columns |= {f"carry.{name}": list_of(rows.ravel()) for name, rows in held.carry.items()}
+        return to_parquet(columns, metadata=described(windows=windows, plan=plan))
+
+    def nodes(self, content: bytes, aggregation: Aggregation, first_cell: int) -> None:
+        """Return None: nodes that end before a key is found are never published (`Chunk.nodes`)."""
+        return
+
+    def estimates(self, content: bytes, aggregation: Aggregation, first_cell: int) -> pa.Table:
+        """Return the published table of numbers (see `Chunk.estimates`)."""
+        return found_table(from_bytes(content), aggregation, self.part)
+
+
+def publish(part: DiscoveredPart, held: RunningKeys | None, new: NewSums) -> tuple[RunningKeys, pa.Table]:
+    """Find keys by some windows.
+
+    Neighbours, sensitivity, guarantee and source: as in the module.
+
+    Args:
+        part: Part of the query.
+        held: State of the previous step; None in the first.
+        new: Exact sums of the windows.
+
+    Returns:
+        State for the next step; and the public rows of found keys: `window`, `key`, `level` in grid steps, in the order
+        of windows and keys.
+    """
+    held = RunningKeys.none() if held is None else held
+    place = pc.index_in(new.sums.keys, value_set=held.keys)
+    fresh = new.sums.keys.filter(place.is_null())
+    at = place.fill_null(0).to_numpy().astype(np.int64)
+    at[place.is_null().to_numpy(zero_copy_only=False)] = len(held.keys) + np.arange(len(fresh))
+    keys, key = pa.concat_arrays([held.keys, fresh]), at[new.sums.key]
+    order = np.argsort(key, kind="stable")
+    sums = KeySums(keys, key[order], new.sums.window[order], new.sums.sum[order])
+
+    after, shown = [], [pa.table({"window": [], "key": [], "level": []}, schema=SHOWN)]
+    for some in _slices(0, len(held.keys), new.windows - held.windows):
+        running, rows = _step(part, held.of(some), _dense(sums, some, range(held.windows + 1, new.windows + 1)))
+        after.append(running)
+        shown.append(rows)
+    for some in _slices(len(held.keys), len(keys), new.windows + 1):
+        running, rows = _step(part, RunningKeys.new(keys[some]), _dense(sums, some, range(new.windows + 1)))
+        after.append(running)
+        shown.append(rows)
+    public = pa.concat_tables(shown).sort_by([("window", "ascending"), ("key", "ascending")])
+    return RunningKeys.joined(after, new.windows), public
+
+
+def _slices(first: int, last: int, windows: int) -> Iterator[slice]:
+    """Yield slices of keys that are processed at once."""
+    size = max(1, AT_ONCE // max(1, windows))
+    return (slice(at, min(at + size, last)) for at in range(first, last, size))
+
+
+def _dense(sums: KeySums, keys: slice, windows: range) -> Ints:
+    """Return the sums of some keys and windows, int64 [windows, keys]; `sums` has its rows in the order of keys."""
+    filled = np.zeros((len(windows), keys.stop - keys.start), dtype=np.int64)
+    rows = slice(*np.searchsorted(sums.key, [keys.start, keys.stop]))
+    np.add.at(filled, (sums.window[rows] - windows.start, sums.key[rows] - keys.start), sums.sum[rows])
+    return filled
+
+
+def _step(part: DiscoveredPart, held: RunningKeys, leaves: Ints) -> tuple[RunningKeys, pa.Table]:
+    """Return the next state of some keys and their public rows.
+
+    Args:
+        part: Part of the query.
+        held: State of the keys. New ones are in the state before the start, and row 0 of their leaves is the initial
+            level.
+        leaves: Exact sums, int64 [windows, keys].
+    """
+    begins = held.windows < 0
+
+    def sample(nodes: Nodes) -> Ints:
+        return noise.sample_noise(part.noise[0], nodes, component=0, cells=len(held.keys))
+
+    _, (levels,), carry = part.strategy.step(None if begins else held.carried, leaves, series=[LEVEL], sample=sample)
+    exact = (held.level + np.cumsum(leaves, axis=0))[int(begins) :]
+    window = carry.windows - len(exact) + 1 + np.arange(len(exact))
+    crossing = (exact > 0) & (levels >= part.threshold)
+    now = np.where(crossing.any(axis=0), window[crossing.argmax(axis=0)], NOT_FOUND)
+    found = np.where(held.found == NOT_FOUND, now, held.found)
+    row, key = np.nonzero((found != NOT_FOUND) & (window[:, None] >= found))
+    texts = held.keys.take(pa.array(key))
+    after = RunningKeys(
+        windows=carry.windows,
+        keys=held.keys,
+        level=exact[-1],
+        found=found,
+        carry={**carry.integers, **carry.floats},
+    )
+    return after, pa.table([pa.array(window[row]), texts, pa.array(levels[row, key])], schema=SHOWN)
+
+
+def _incomplete() -> ValueError:
+    return ValueError("the state of keys is incomplete")
