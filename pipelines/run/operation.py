@@ -26,6 +26,7 @@ from pipelines.epochs.others import note, show_others
 from pipelines.epochs.settled import refuse_another, warn_of_other_zones
 from pipelines.epochs.source_progress import source_passed, waits
 from pipelines.epochs.stream import Pace, run_stream, stream_job
+from pipelines.published.latest import write_latest
 from pipelines.sinks.epochs import refuse_unusable_tables
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text, now
@@ -183,6 +184,8 @@ def _once(spec: Spec, until: int, shards: int | None, flags: list[str]) -> Ran:
         if timeline.windows <= released:
             if not is_rehearsal(flags):
                 fill_tables(spec, store)  # in case a run was killed before it did
+                if history is not None:
+                    write_latest(spec.output)
             return _nothing_new(spec, store, history, waiting)
         if waiting is not None:
             print(f"slackwater: {waiting}", file=sys.stderr, flush=True)
@@ -196,6 +199,7 @@ def _once(spec: Spec, until: int, shards: int | None, flags: list[str]) -> Ran:
         commit = publish_epoch(spec, store, start, job, partial(_make, spec, job, start, flags))
         note(spec, store)
         fill_tables(spec, store)
+        write_latest(spec.output)
     return _published(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
 
 
@@ -230,6 +234,8 @@ def _stream(
             note(spec, store)
         run_stream(spec, job, windows=windows, pace=pace, flags=flags)
         commits = store.commits()
+        if commits and not is_rehearsal(flags):
+            write_latest(spec.output)
     if is_rehearsal(flags):
         return _valid(spec)
     done = commits[-1].windows if commits else 0

@@ -132,6 +132,7 @@ class Output:
     Attributes:
         tables: Tables of sinks, which the public files are also loaded into.
         witness: Path outside both folders at which commits are recorded; None: nowhere.
+        latest: Format of the tables in `latest` of the public folder; None: there are none.
     """
 
     public: str
@@ -139,6 +140,7 @@ class Output:
     format: str = DEFAULT
     tables: tuple[Loaded, ...] = ()
     witness: str | None = None
+    latest: str | None = None
 
     @property
     def folders(self) -> tuple[str, str]:
@@ -300,4 +302,5 @@ def _output(section: OutputSection) -> Output:
         format=section.format,
         tables=tables,
         witness=section.witness,
+        latest=section.latest,
     )

@@ -61,6 +61,7 @@ class OutputSection(FoldersSection):
 
     bigquery: BigQuerySection | None = None
     witness: Text | None = None
+    latest: Annotated[str, BeforeValidator(one_of(OUTPUT_FORMATS))] | None = None
 
     @model_validator(mode="after")
     def _apart(self) -> Self:

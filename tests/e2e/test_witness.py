@@ -35,7 +35,7 @@ def test_a_rollback_is_refused_and_the_facts_of_a_release_are_published(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "data/all.parquet", changelog())
-    witness = "private: private\n  witness: elsewhere/wards"
+    witness = "private: private\n  witness: elsewhere/wards\n  latest: csv"
     (tmp_path / "elsewhere").mkdir()
     spec = write_spec(tmp_path, ("private: private", witness))
     spec.write_text(spec.read_text() + ABOUT)
@@ -71,6 +71,12 @@ def test_a_rollback_is_refused_and_the_facts_of_a_release_are_published(
         assert [fact.heading for fact in FACTS.values() if fact.heading not in page.text] == []
         assert "A witness outside the two folders records each commit" in page.text
         assert f"Slackwater {program()}. Its samplers, version 1" in page.text
+
+    # The table of each query has all numbers, and its file is replaced.
+    shown = slackwater("show", "public", "--json")
+    table = (tmp_path / "public/latest/beds.csv").read_text().splitlines()
+    assert len(table) == json.loads(shown.out)["rows"] + 1
+    assert [path.name for path in (tmp_path / "public/latest").iterdir()] == ["beds.csv"]
 
     # Ledger and registry know the commits.
     ledger = slackwater("ledger", "spec.yaml")

@@ -37,7 +37,10 @@ SPECS = {
 
 def test_every_key_is_shown_or_withheld_on_purpose() -> None:
     assert SpecModel.model_fields.keys() - SHOWN.keys() == {"about"}  # its texts are in the manifest, as they are now
-    withheld = {"changelog": {"path", "kafka", "freshness"}, "output": {"public", "private", "bigquery", "witness"}}
+    withheld = {
+        "changelog": {"path", "kafka", "freshness"},
+        "output": {"public", "private", "bigquery", "witness", "latest"},
+    }
     for name, section in (("changelog", ChangelogSection), ("output", OutputSection)):
         keys = {field.alias or key for key, field in section.model_fields.items()}
         assert keys - (SHOWN[name] or set()) == withheld[name]
