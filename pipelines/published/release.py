@@ -101,8 +101,8 @@ class Published:
         """
         estimates = self.estimates(query)
         if query.discovers:
-            (series,) = query.publish
-            yield series, found_rows(estimates, query, self.bounds)
+            for series in query.publish:
+                yield series, found_rows(estimates, query, series, self.bounds)
             return
         for series in query.publish:
             yield series, of_series(estimates, query, series, self.bounds)

@@ -57,10 +57,9 @@ def parts_of(release: Published) -> list[ReportPart]:
 
 def _parts(query: Query, release: Published) -> Iterator[ReportPart]:
     if query.discovers:
-        ((series, rows),) = release.numbers(query)
-        listed, table = as_listed(rows, query, release.bounds, release.windows)
+        listed, dense = as_listed([*release.numbers(query)], query, release.bounds, release.windows)
         if listed.cells:
-            yield _part(query, listed, iter([(series, table)]), release, within=None)
+            yield _part(query, listed, iter(dense), release, within=None)
         return
     bounds = query.measure.bounds if len(query.measure.components) > 1 else None
     yield _part(query, query, release.numbers(query), release, within=bounds)
@@ -100,7 +99,7 @@ def discoveries(part: ReportPart, release: Published) -> list[str]:
     """Return the found keys of a query, window by window; none if its cells are listed."""
     if not part.origin.discovers:
         return []
-    ((_, keys),), (numbers,) = part.query.listed, part.numbers
+    ((_, keys),), (numbers,) = part.query.listed, (one for one in part.numbers if one.series.kind == "level")
     first = np.isfinite(numbers.value).argmax(axis=0)
     said = []
     for window in np.unique(first).tolist():

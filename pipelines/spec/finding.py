@@ -24,9 +24,10 @@ def finding_problems(
     asked = [(place, query) for place, query in enumerate(queries) if query.discovers]
     for place, query in asked:
         choice = choice_of(strategy if query.strategy is None else query.strategy)
+        events = {"entered", "left"}.intersection(number for number in query.publish if isinstance(number, str))
         finding = Finding(
             counts=query.measure.column is None,
-            levels=query.publish == ["level"],
+            levels="level" in query.publish and not (events or query.marginals),
             strategy=None if adaptive_of(query, strategy) is not None else choice.name,
             weighted=choice.weights is not None,
             over=False,

@@ -15,7 +15,7 @@ class Finding:
 
     Attributes:
         counts: whether it counts entries or units.
-        levels: whether it publishes levels and nothing else.
+        levels: whether it publishes levels, and nothing else but changes of levels.
         strategy: name of its strategy; None if the data decide which windows are published.
         weighted: whether windows have different weights.
         over: whether it has settings for sums over cells.
@@ -54,7 +54,9 @@ def query_problems(query: Finding) -> Iterator[RuleError]:
     if not query.counts:
         yield RuleError("keys are found by counts; write measure: count, or list the cells under by", "measure")
     if not query.levels:
-        yield RuleError("found keys have levels only; write publish: [level], or list the cells under by", "publish")
+        yield RuleError(
+            "keys are found by levels; write publish: [level], with change or sliding sums if needed", "publish"
+        )
     if query.strategy not in STRATEGIES:
         names = ", ".join(STRATEGIES)
         yield RuleError(f"keys are found with one of {names}; use one of these, or list the cells under by", "strategy")

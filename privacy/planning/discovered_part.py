@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from privacy.discovery.rules import Finding, FindingTerms, query_problems
-from privacy.discovery.threshold import Alone, levels_of, refuse_coarse
+from privacy.discovery.threshold import LEVEL, Alone, levels_of, refuse_coarse
 from privacy.measure import COUNTS
 from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.adaptive_part import entries_at_once
@@ -135,7 +135,7 @@ def finding_problems(demand: Demand) -> Iterator[RuleError]:
     return query_problems(
         Finding(
             counts=demand.measure.kind in COUNTS,
-            levels=[series.kind for series in demand.series] == ["level"],
+            levels=demand.families == ("net",) and LEVEL in demand.series,
             strategy=None if demand.adaptive is not None else choice.name,
             weighted=choice.weights is not None,
             over=demand.over.asks or bool(demand.axes),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pytest
 
@@ -22,7 +23,7 @@ changelog: {format: csv, path: data/*.csv, entry: stay, time: at, after: after_}
 privacy: {epsilon: 2.0, delta: 1.0e-6, mechanism: laplace, constraint: {at_most: 2}}
 schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-07T00:00:00Z}
 queries:
-  - {name: towns, measure: count, by: {town: {discover: true}}, publish: [level]}
+  - {name: towns, measure: count, by: {town: {discover: true}}, publish: [level, {sliding: 2d}]}
   - {name: total, measure: count, publish: [level]}
 output: {public: public, private: private, format: csv}
 """
@@ -57,7 +58,9 @@ def test_found_keys_have_rows_from_their_window_of_discovery_on(released, monkey
     folder, runs = released
     monkeypatch.chdir(folder)
 
-    rows = show("spec.yaml", query=["towns"]).table
+    table = show("spec.yaml", query=["towns"]).table
+    rows = table.filter(pc.equal(table["kind"], "level"))
+    sliding = table.filter(pc.equal(table["kind"], "sliding"))
 
     found = [(row["window_end"].day - 1, row["town"]) for row in rows.to_pylist()]
     assert found == [
@@ -68,6 +71,7 @@ def test_found_keys_have_rows_from_their_window_of_discovery_on(released, monkey
     exact = {"Hof": 900, "Rom": 2000, "Ulm": 3100}
     assert all(abs(last[town] - exact[town]) < 200 for town in exact)  # beyond it with probability below 1e-20
     assert rows["stddev"].null_count == 0
+    assert [row["town"] for row in sliding.to_pylist()] == ["Hof", "Ulm"] * 3  # those of three days, from the third on
 
 
 def test_nothing_public_names_a_key_that_is_not_found(released) -> None:

@@ -36,8 +36,8 @@ LEVEL = Series(kind="level")
 AT_ONCE = 2**20
 """Approximate number of levels that are processed at once: keys times windows."""
 
-SHOWN = pa.schema([("window", pa.int64()), ("key", pa.string()), ("level", pa.float64())])
-"""Columns of public rows."""
+SHOWN = pa.schema([("series", pa.int64()), ("window", pa.int64()), ("key", pa.string()), ("value", pa.float64())])
+"""Columns of public rows: place of the series in the part, window at whose end the number ends, key, and grid steps."""
 
 NOT_FOUND = 0
 """Window of discovery of a key that is not found."""
@@ -137,7 +137,7 @@ class DiscoveredChunk:
         try:
             columns = {name: table[name].combine_chunks().values for name in table.column_names}
             keys, level, found = columns.pop("keys"), columns.pop("level").to_numpy(), columns.pop("found").to_numpy()
-            rows = self.part.strategy.carried(windows, [LEVEL])
+            rows = self.part.strategy.carried(windows, self.part.series)
             carry = {
                 name.removeprefix("carry."): each.to_numpy().reshape(-1, len(keys)) for name, each in columns.items()
             }
@@ -178,8 +178,7 @@ def publish(part: DiscoveredPart, held: RunningKeys | None, new: NewSums) -> tup
         new: Exact sums of the windows.
 
     Returns:
-        State for the next step; and the public rows of found keys: `window`, `key`, `level` in grid steps, in the order
-        of windows and keys.
+        State for the next step; and the public rows of found keys (`SHOWN`), in the order of their columns.
     """
     held = RunningKeys.none() if held is None else held
     place = pc.index_in(new.sums.keys, value_set=held.keys)
@@ -190,7 +189,7 @@ def publish(part: DiscoveredPart, held: RunningKeys | None, new: NewSums) -> tup
     order = np.argsort(key, kind="stable")
     sums = KeySums(keys, key[order], new.sums.window[order], new.sums.sum[order])
 
-    after, shown = [], [pa.table({"window": [], "key": [], "level": []}, schema=SHOWN)]
+    after, shown = [], [SHOWN.empty_table()]
     for some in _slices(0, len(held.keys), new.windows - held.windows):
         running, rows = _step(part, held.of(some), _dense(sums, some, range(held.windows + 1, new.windows + 1)))
         after.append(running)
@@ -199,7 +198,7 @@ def publish(part: DiscoveredPart, held: RunningKeys | None, new: NewSums) -> tup
         running, rows = _step(part, RunningKeys.new(keys[some]), _dense(sums, some, range(new.windows + 1)))
         after.append(running)
         shown.append(rows)
-    public = pa.concat_tables(shown).sort_by([("window", "ascending"), ("key", "ascending")])
+    public = pa.concat_tables(shown).sort_by([(name, "ascending") for name in SHOWN.names[:3]])
     return RunningKeys.joined(after, new.windows), public
 
 
@@ -231,14 +230,18 @@ def _step(part: DiscoveredPart, held: RunningKeys, leaves: Ints) -> tuple[Runnin
     def sample(nodes: Nodes) -> Ints:
         return noise.sample_noise(part.noise[0], nodes, component=0, cells=len(held.keys))
 
-    _, (levels,), carry = part.strategy.step(None if begins else held.carried, leaves, series=[LEVEL], sample=sample)
+    before = None if begins else held.carried
+    _, numbers, carry = part.strategy.step(before, leaves, series=part.series, sample=sample)
     exact = (held.level + np.cumsum(leaves, axis=0))[int(begins) :]
-    window = carry.windows - len(exact) + 1 + np.arange(len(exact))
-    crossing = (exact > 0) & (levels >= part.threshold)
+    since = carry.windows - len(exact)
+    window = since + 1 + np.arange(len(exact))
+    crossing = (exact > 0) & (numbers[part.series.index(LEVEL)] >= part.threshold)
     now = np.where(crossing.any(axis=0), window[crossing.argmax(axis=0)], NOT_FOUND)
     found = np.where(held.found == NOT_FOUND, now, held.found)
-    row, key = np.nonzero((found != NOT_FOUND) & (window[:, None] >= found))
-    texts = held.keys.take(pa.array(key))
+    shown = [
+        _shown(place, one.ends(carry.windows)[len(one.ends(since)) :], values, found, held.keys, one)
+        for place, (one, values) in enumerate(zip(part.series, numbers, strict=True))
+    ]
     after = RunningKeys(
         windows=carry.windows,
         keys=held.keys,
@@ -246,7 +249,24 @@ def _step(part: DiscoveredPart, held: RunningKeys, leaves: Ints) -> tuple[Runnin
         found=found,
         carry={**carry.integers, **carry.floats},
     )
-    return after, pa.table([pa.array(window[row]), texts, pa.array(levels[row, key])], schema=SHOWN)
+    return after, pa.concat_tables(shown)
+
+
+def _shown(place: int, ends: Ints, values: np.ndarray, found: Ints, keys: pa.Array, series: Series) -> pa.Table:
+    """Return the public rows of one series: its numbers that begin and end while their key is listed.
+
+    Args:
+        place: Place of the series in its part.
+        ends: Window at whose end each number ends, int64 [numbers].
+        values: Numbers, float64 [numbers, keys].
+        found: Window of discovery of each key, int64 [keys].
+        keys: Texts of the keys.
+        series: The series.
+    """
+    begins = ends if series.kind == "level" else ends - series.width
+    row, key = np.nonzero((found != NOT_FOUND) & (begins[:, None] >= found))
+    columns = [np.full(len(row), place), ends[row], keys.take(pa.array(key)), values[row, key]]
+    return pa.table([pa.array(column) for column in columns], schema=SHOWN)
 
 
 def _incomplete() -> ValueError:

@@ -25,7 +25,9 @@ def test_a_key_may_be_found(tmp_path) -> None:
     [
         ("delta: 1.0e-9", "delta: 0", "privacy.delta: missing; a key that only one unit has"),
         ("  until: 2026-02-01T00:00:00Z\n", "", "schedule.until: missing; keys are found in a release with an end"),
-        ("publish: [level]", "publish: [level, change]", r"queries\[0\].publish: found keys have levels only"),
+        ("publish: [level]", "publish: [level, left]", r"queries\[0\].publish: keys are found by levels"),
+        ("publish: [level]", "publish: [change]", r"queries\[0\].publish: keys are found by levels"),
+        ("publish: [level]", "publish: [level, {marginals: [[]]}]", r"queries\[0\].publish: keys are found by levels"),
         ("measure: count", "measure: {sum: n, min: 0, max: 9}", r"queries\[0\].measure: keys are found by counts"),
         ("weight: 1", "consistent: true", r"queries\[0\].consistent: found keys are published as they are"),
         ("weight: 1", "strategy: sliding", r"queries\[0\].strategy: keys are found with one of auto, disjoint, tree"),

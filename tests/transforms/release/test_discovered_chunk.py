@@ -104,7 +104,7 @@ def outcomes(
     )
     _, shown = publish(part, None, NewSums(windows=len(leaves) - 1, sums=sums))
     rows: list[list[tuple[int, float]]] = [[] for _ in odds]
-    for at, key, level in zip(*(shown[name].to_pylist() for name in ("window", "key", "level")), strict=True):
+    for at, key, level in zip(*(shown[name].to_pylist() for name in ("window", "key", "value")), strict=True):
         rows[int(key)].append((at, level))
     found: dict[Outcome, float] = {}
     for row, odd in zip(rows, odds.tolist(), strict=True):
@@ -222,7 +222,7 @@ def test_a_key_whose_entries_left_is_not_found_by_later_noise(monkeypatch: pytes
     held, shown = publish(part, None, sums_of({"a": {1: 1, 2: -1}}, 0, 3))
     assert shown.num_rows == 0
     held, shown = publish(part, held, sums_of({"a": {4: 1}}, 3, 4))
-    assert shown.to_pylist() == [{"window": 4, "key": "a", "level": 1.0 + large}]
+    assert shown.to_pylist() == [{"series": 0, "window": 4, "key": "a", "value": 1.0 + large}]
 
 
 def test_a_found_key_stays_listed_with_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,8 +233,30 @@ def test_a_found_key_stays_listed_with_zeros(monkeypatch: pytest.MonkeyPatch) ->
     held, first = publish(part, None, sums_of({"a": {1: entries - 1, 2: 1, 3: -entries}, "b": {1: 1}}, 0, 2))
     _, later = publish(part, held, sums_of({"a": {3: -entries}}, 2, 4))
 
-    assert first.to_pylist() == [{"window": 2, "key": "a", "level": float(entries)}]
-    assert later.to_pylist() == [{"window": w, "key": "a", "level": 0.0} for w in (3, 4)]
+    assert first.to_pylist() == [{"series": 0, "window": 2, "key": "a", "value": float(entries)}]
+    assert later.to_pylist() == [{"series": 0, "window": w, "key": "a", "value": 0.0} for w in (3, 4)]
+
+
+def test_changes_and_sliding_sums_are_published_if_they_begin_after_the_discovery(monkeypatch) -> None:
+    series = (*TOWNS.publish, Series(kind="change"), Series(kind="sliding", width=3, every=2))
+    release = release_of(everything(2, 9), query=replace(TOWNS, publish=series))
+    part = part_of(release)
+    many = part.threshold
+    monkeypatch.setattr(noise, "sample_noise", at({}))
+
+    counts = {"a": {1: 1, 3: many, 4: 5, 7: 2}}
+    shown, held = [], None
+    for since, until in ((0, 4), (4, 9)):
+        held, rows = publish(part, held, sums_of(counts, since, until))
+        shown.append(rows)
+
+    found: list[list[tuple[int, float]]] = [[], [], []]
+    for row in pa.concat_tables(shown).to_pylist():
+        found[row["series"]].append((row["window"], row["value"]))
+    assert found[0][0] == (3, many + 1)
+    assert len(found[0]) == 7
+    assert found[1] == [(4, 5), (5, 0), (6, 0), (7, 2), (8, 0), (9, 0)]
+    assert found[2] == [(7, 2), (9, 2)]  # the first one of three windows that begins after window 3 ends with window 7
 
 
 @pytest.mark.parametrize("name", ["tree", "direct", "factorised"])
