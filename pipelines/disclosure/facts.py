@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pipelines.pages import words
+from pipelines.spec.about import label_of
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text
@@ -53,6 +54,12 @@ class Fact:
 def disclosure(subject: Subject) -> dict[str, str]:
     """Return the texts of all points by their names, in the order of `FACTS`."""
     return {name: fact.text(subject) for name, fact in FACTS.items()}
+
+
+def page_texts(spec: Spec) -> dict[str, str]:
+    """Return the curator's texts for pages: `title`, `description` and `source`, and labels of queries."""
+    labels = {label_of(query.name) for query in spec.queries}
+    return {key: text for key, text in spec.about if key in ("title", "description", "source") or key in labels}
 
 
 def _curator(subject: Subject) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.common.version import program
-from pipelines.disclosure.facts import Subject, disclosure
+from pipelines.disclosure.facts import Subject, disclosure, page_texts
 from pipelines.epochs.job import Before, Job
 from pipelines.epochs.plans import committed_plan, plan_json
 from pipelines.spec.load import Spec
@@ -74,7 +74,8 @@ def record_of(spec: Spec, job: Job, attempt: Attempt, commits: Sequence[Commit])
         commits: Commits of the epochs before it.
     """
     timeline = job.aggregation.timeline
-    facts = disclosure(Subject(spec=spec, plan=job.plan, program=program(), sampler=SAMPLERS))
+    subject = Subject(spec=spec, plan=job.plan, program=program(), sampler=SAMPLERS)
+    facts = {**disclosure(subject), **page_texts(spec)}
     return Commit(
         release=spec.release,
         epoch=attempt.epoch,

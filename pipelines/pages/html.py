@@ -83,6 +83,11 @@ def paragraph(said: str, *, role: str = "") -> str:
     return f"<p{_class(role)}>{sentence(said)}</p>\n"
 
 
+def plain(said: str) -> str:
+    """Return a paragraph of a text of somebody else, in which no sign has a meaning."""
+    return f"<p>{text(said)}</p>\n"
+
+
 def bullets(said: Iterable[str]) -> str:
     """Return a list with an item for each sentence."""
     return "<ul>" + "".join(f"<li>{sentence(one)}</li>" for one in said) + "</ul>\n"

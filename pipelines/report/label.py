@@ -1,19 +1,47 @@
-"""The privacy label of a report: the twenty points of a deployment's disclosure (`pipelines.disclosure.facts`)."""
+"""What the curator states about a release on its report: its privacy label, title and labels of queries."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.disclosure.facts import FACTS, Subject, disclosure
+from pipelines.disclosure.facts import FACTS, Subject, disclosure, page_texts
 from pipelines.ledger.account import what_remains
+from pipelines.pages import html
 from pipelines.published.release import Published
+from pipelines.report.parts import ReportPart
+from pipelines.spec.about import label_of
 from pipelines.spec.load import load
 from pipelines.store.commit import disclosed
 from pipelines.store.folder import is_folder
 from privacy.upward import shown
 
 
-def facts_of(release: Published, path: str, account: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the heading and the text of each point.
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Texts about a release by their names (`pipelines.disclosure.facts`)."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """The heading and the text of each point of the disclosure."""
+        return [(fact.heading, self.texts[name]) for name, fact in FACTS.items() if name in self.texts]
+
+    @property
+    def introduction(self) -> list[str]:
+        """The description and the source, as HTML."""
+        source = {"source": f"Source: {self.texts['source']}"} if "source" in self.texts else {}
+        texts = {**self.texts, **source}
+        return [html.plain(texts[key]) for key in ("description", "source") if key in texts]
+
+    def heading(self, part: ReportPart) -> str:
+        """Return the heading of a part of the page: the label of its query, if it has one."""
+        label = self.texts.get(label_of(part.origin.name))
+        return part.name if label is None else ", ".join(filter(None, (label, part.of)))
+
+
+def stated(release: Published, path: str, account: dict[str, Any]) -> Stated:
+    """Return what the curator states about a release.
 
     Args:
         release: The public side of the release.
@@ -27,10 +55,11 @@ def facts_of(release: Published, path: str, account: dict[str, Any]) -> list[tup
         if not is_folder(path):
             own = load(path)
             spec = replace(spec, about=own.about, output=replace(spec.output, witness=own.output.witness))
-        found = disclosure(Subject(spec=spec, plan=release.plan, program=last.program, sampler=last.sampler))
+        subject = Subject(spec=spec, plan=release.plan, program=last.program, sampler=last.sampler)
+        found = {**disclosure(subject), **page_texts(spec)}
     spent = account["spent"]
     found["spent"] = (
         f"epsilon = {shown(spent['epsilon'])}, delta = {shown(spent['delta'])} so far. "
         f"{what_remains(account, release.plan)}"
     )
-    return [(fact.heading, found[name]) for name, fact in FACTS.items() if name in found]
+    return Stated(found)

@@ -17,7 +17,7 @@ from pipelines.pages.charts import Times, chart_document
 from pipelines.pages.noise import noise_section
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, naming, published
-from pipelines.report.label import facts_of
+from pipelines.report.label import Stated, stated
 from pipelines.report.parts import (
     ReportPart,
     discoveries,
@@ -69,7 +69,7 @@ def _of_release(release: Published, path: str, output: str) -> Reported:
     parts = parts_of(release)
     signals = [one for part in parts for one in signals_of(part, release)]
     account = ledger_document(release.epochs, release.spec, release.plan)
-    write_text(output, _page(release, parts, signals, account, facts_of(release, path, account)))
+    write_text(output, _page(release, parts, signals, account, stated(release, path, account)))
     return Reported(
         release=release.spec.release,
         file=output,
@@ -85,7 +85,7 @@ def _page(
     parts: Sequence[ReportPart],
     signals: Sequence[dict[str, Any]],
     account: dict[str, Any],
-    facts: Sequence[tuple[str, str]],
+    about: Stated,
 ) -> str:
     spec, plan = release.spec, release.plan
     count = sum(one.value.size for part in parts for one in part.numbers)
@@ -96,12 +96,14 @@ def _page(
         start=release.local(release.bounds.start), window=plan.promise.window, boundaries=_boundaries(release)
     )
     drawn = [
-        chart_document(part.query, part.numbers, plan, times=times, queries=len(parts), name=part.name)
+        chart_document(part.query, part.numbers, plan, times=times, queries=len(parts), name=about.heading(part))
         for part in parts
     ]
-    links = [*((f"query-{place}", part.name) for place, part in enumerate(parts)), *_LINKS]
+    links = [*((f"query-{place}", about.heading(part)) for place, part in enumerate(parts)), *_LINKS]
+    title = about.texts.get("title", spec.release)
     body = [
-        f"<h1>{html.text(spec.release)}</h1>\n",
+        f"<h1>{html.text(title)}</h1>\n",
+        *about.introduction,
         html.paragraph(
             f"{counted(count, 'number')} from {counted(release.windows, 'window')} of {spec.schedule.length}, up to "
             f"the {end_text(release, release.bounds.end(release.windows))}, published with differential privacy: "
@@ -109,17 +111,17 @@ def _page(
             role="lead",
         ),
         html.contents(links),
-        *(_part(place, part, signals, release) for place, part in enumerate(parts)),
+        *(_part(place, part, about.heading(part), signals, release) for place, part in enumerate(parts)),
         *(html.paragraph(f"Query {name} has found no key so far.") for name in without_keys(release, parts)),
         _noise(signals, parts),
-        html.section("label", "Privacy label", [html.facts(facts)]),
+        html.section("label", "Privacy label", [html.facts(about.facts)]),
         _privacy(release),
         _ledger(release, account),
     ]
-    return html.page(f"{spec.release}: published numbers", body, data={"queries": drawn})
+    return html.page(f"{title}: published numbers", body, data={"queries": drawn})
 
 
-def _part(place: int, part: ReportPart, signals: Sequence[dict[str, Any]], release: Published) -> str:
+def _part(place: int, part: ReportPart, heading: str, signals: Sequence[dict[str, Any]], release: Published) -> str:
     said = [html.paragraph(one) for one in words.measured(part.origin, part.of, release.spec)]
     said += [
         html.paragraph(f"{one['series']}: {one['warning']}", role="warning")
@@ -137,7 +139,7 @@ def _part(place: int, part: ReportPart, signals: Sequence[dict[str, Any]], relea
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
         said.append(html.bullets(standing))
-    return html.section(f"query-{place}", part.name, [*said, html.drawn(place, "slackwater show")])
+    return html.section(f"query-{place}", heading, [*said, html.drawn(place, "slackwater show")])
 
 
 def _boundaries(release: Published) -> NDArray[np.int64] | None:
@@ -191,7 +193,7 @@ def _privacy(release: Published) -> str:
         html.heading("The claim and its conditions"),
         html.paragraph(plan.claim),
         html.bullets(plan.conditions),
-        html.paragraph(f"Spec {spec.sha256}", role="digest"),
+        html.paragraph(f"Release {spec.release}, spec {spec.sha256}", role="digest"),
         html.signature(),
     ]
     return html.section("privacy", "What is promised", parts)

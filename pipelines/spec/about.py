@@ -37,6 +37,11 @@ Label = Annotated[Text, AfterValidator(_at_most(LABEL))]
 Prose = Annotated[Text, AfterValidator(_at_most(PROSE))]
 
 
+def label_of(query: str) -> str:
+    """Return the key of the label of a query."""
+    return f"label {query}"
+
+
 class CuratorSection(Section):
     """Name and type of the organisation that publishes the release."""
 
@@ -64,11 +69,16 @@ class AboutSection(Section):
     sector: Annotated[str, BeforeValidator(one_of(SECTORS))] | None = None
     region: Label | None = None
     justification: Prose | None = None
+    title: Label | None = None
+    description: Prose | None = None
+    source: Label | None = None
+    labels: dict[str, Label] | None = None
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
-        """The given texts by their keys; the curator's type has the key `curator_type`."""
+        """The given texts by their keys; the curator's type has the key `curator_type`, a label `label QUERY`."""
         given = self.model_dump(exclude_none=True)
+        given |= {label_of(name): text for name, text in given.pop("labels", {}).items()}
         if isinstance(given.get("curator"), dict):
             given |= {"curator": given["curator"]["name"], "curator_type": given["curator"]["type"]}
         return tuple(sorted(given.items()))

@@ -36,6 +36,7 @@ from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.sinks import SinkSection
 from pipelines.spec.strategies import Strategy
 from pipelines.spec.units import unit_problems
+from pipelines.spec.words import not_one_of
 from transforms.common.output_formats import DEFAULT, OUTPUT_FORMATS
 from transforms.sources.formats.table import FORMATS
 
@@ -154,6 +155,10 @@ class SpecModel(Section):
         problems += consistency_problems(self.queries, windows=windows)
         for sink in self.output.sinks.values():
             problems += sink.problems(self.queries)
+        names = [query.name for query in self.queries]
+        for name in (self.about.labels if self.about is not None else None) or ():
+            if name not in names:
+                problems.append((("about", "labels", name), not_one_of(name, names)))
         refuse(problems)
         return self
 

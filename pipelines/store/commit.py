@@ -50,8 +50,8 @@ class Commit:
         ends: ends of its windows, if these are those of a calendar; otherwise empty. Public.
         program: version of the program that made the epoch; empty if that version did not state it. Public.
         sampler: version of the samplers of its noise; 0 if that version did not state it. Public.
-        disclosure: facts about the release by their names (`pipelines.disclosure.facts`), in the first epoch and in
-            each in which they have changed; otherwise empty. Public.
+        disclosure: facts about the release by their names, and texts for its page (`pipelines.disclosure.facts`), in
+            the first epoch and in each in which they have changed; otherwise empty. Public.
         witnessed: whether the spec named a witness. Public.
     """
 

@@ -19,6 +19,9 @@ ABOUT = f"""about:
   use: '{NASTY}'
   region: Ireland
   justification: '{NASTY}'
+  title: '{NASTY}'
+  description: '{NASTY} in `wards`'
+  labels: {{beds: '{NASTY}, occupied'}}
 """
 
 
@@ -49,7 +52,8 @@ def test_a_rollback_is_refused_and_the_facts_of_a_release_are_published(
     assert slackwater("run", "spec.yaml", until(3)).code == 0
 
     # The manifest states the facts as they are now, and the versions.
-    assert list(facts) == list(FACTS)
+    assert list(facts)[: len(FACTS)] == list(FACTS)
+    assert {*facts} - {*FACTS} == {"title", "description", "label beds"}
     assert FIRST_TEXT in facts["curator"]
     assert disclosed(tmp_path) == {**facts, "curator": facts["curator"].replace(FIRST_TEXT, SECOND_TEXT)}
     epochs = json.loads((tmp_path / "public/manifest.json").read_text())["epochs"]
@@ -66,7 +70,8 @@ def test_a_rollback_is_refused_and_the_facts_of_a_release_are_published(
         assert slackwater("report", given, "-o", "page.html").code == 0
         page = Elements((tmp_path / "page.html").read_text())
         assert "img" not in [tag for tag, _ in page.found]
-        assert page.text.count(NASTY) == 3
+        assert page.text.count(NASTY) == 8  # in three facts, twice as a title and as a heading, and in the description
+        assert f"{NASTY} in `wards`" in page.text
         assert f"Contact: {contact}" in page.text
         assert [fact.heading for fact in FACTS.values() if fact.heading not in page.text] == []
         assert "A witness outside the two folders records each commit" in page.text

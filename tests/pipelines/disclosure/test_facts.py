@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.disclosure.facts import FACTS, Subject, disclosure
+from pipelines.disclosure.facts import FACTS, Subject, disclosure, page_texts
 from pipelines.epochs.plans import plan_of
 from pipelines.spec.load import load
 from tests.pipelines.pages.test_words import KINDS, SPEC, refuse_what_no_page_says
@@ -87,6 +87,12 @@ def test_texts_of_the_curator_and_the_witness_are_stated_as_given(tmp_path: Path
 
     assert found["curator"] == "City <Hospital> (Government). Contact: privacy@hospital.example. Region: Ireland."
     assert found["use"] == "Plan the number of beds."
+    labels = {"title": "Beds", "description": "What it shows.", "source": "A table.", "label beds": "Occupied beds"}
+    (tmp_path / "spec.yaml").write_text(
+        f"{SPEC}{ABOUT}  title: Beds\n  description: What it shows.\n  source: A table.\n"
+        "  labels: {beds: Occupied beds}\n"
+    )
+    assert page_texts(load(tmp_path / "spec.yaml")) == labels
     assert found["chosen"].startswith("Epsilon follows the guideline of 2025. The claim requires")
     assert without["curator"] == without["use"] == "Not stated by the curator."
     assert "No witness" in without["trust"]
