@@ -154,12 +154,7 @@ def adds_up(plan: Plan) -> bool:
 
 
 def what_remains(document: dict[str, Any], plan: Plan) -> str:
-    """Return a sentence about the cost of future windows.
-
-    Args:
-        document: Result of `ledger_document`.
-        plan: Plan of the release.
-    """
+    """Return a sentence about the cost of future windows."""
     if document["epochs"] and document["epochs"][-1]["windows"] == plan.promise.windows:
         return "All windows are published, so nothing more will be spent."
     if not adds_up(plan):

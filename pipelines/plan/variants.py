@@ -105,7 +105,7 @@ def compare_plans(
                 _set(content, key, value, one)
             label = f"{one} with {', '.join(f'{key}={value}' for key, value in settings)}" if settings else one
             planned = _planner(content, Path(folder, Path(one).name), end, label)
-            rows.append(_row(name, content, planned) if wanted is None else _reached(name, content, planned, wanted))
+            rows.append(_row(name, planned) if wanted is None else _reached(name, planned, wanted))
     return ComparedPlans(specs=rows, target=wanted)
 
 
@@ -136,18 +136,13 @@ def _planner(content: Content, path: Path, until: int | None, label: str) -> _Pl
     return planned
 
 
-def _row(name: str, content: Content, planned: _Planner) -> dict[str, Any]:
+def _row(name: str, planned: _Planner) -> dict[str, Any]:
     spec, errors, warned = planned(None)
     privacy = spec.privacy
     return {"spec": name, "epsilon": privacy.epsilon, "delta": privacy.delta, "accuracy": errors, "warnings": warned}
 
 
-def _reached(
-    name: str,
-    content: Content,
-    planned: _Planner,
-    wanted: tuple[str, float],
-) -> dict[str, Any]:
+def _reached(name: str, planned: _Planner, wanted: tuple[str, float]) -> dict[str, Any]:
     """Find the least epsilon for a margin of error of a query; None if no epsilon is enough."""
     query, half_width = wanted
     planned(None)  # report errors of the spec first

@@ -53,10 +53,6 @@ OTHERS: Mapping[Kind, OtherKind] = {
 def of_other_kind(command: str, path: str) -> Callable[..., Any] | None:
     """Return the function of a command for the kind of release at a path.
 
-    Args:
-        command: Name of the command.
-        path: Path of a spec, or of a public folder.
-
     Returns:
         None if the path is of a release of sums, or of a kind without the command.
     """

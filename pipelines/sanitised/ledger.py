@@ -76,9 +76,6 @@ class RecordsLedger:
 def ledger(path: str) -> RecordsLedger:
     """Return the cost of each sanitised record, and the number of records of each run.
 
-    Args:
-        path: Path of the spec, or of a public folder.
-
     Raises:
         RefusedError: The folders do not hold one release of this spec.
     """

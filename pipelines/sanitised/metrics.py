@@ -17,10 +17,6 @@ from transforms.common.cloud import refuse_unreachable
 def metrics(path: str, *, private: bool) -> Metrics:
     """Read the state of sanitised records from their public folder.
 
-    Args:
-        path: Path of the spec.
-        private: Whether private metrics are requested.
-
     Raises:
         SpecError: Private metrics are requested, which do not exist.
         RefusedError: The public folder is damaged.

@@ -95,9 +95,6 @@ class PublishedRecords:
 def published(path: str) -> PublishedRecords:
     """Return the public side of sanitised records.
 
-    Args:
-        path: Path of their spec, or of the public folder.
-
     Raises:
         RefusedError: Nothing is sanitised yet.
     """

@@ -26,12 +26,7 @@ EPOCHS = 20
 
 
 def report(path: str, *, output: str) -> Reported:
-    """Write the page of sanitised records to a file.
-
-    Args:
-        path: Path of the spec, or of the public folder.
-        output: Path of the page.
-    """
+    """Write the page of sanitised records to a file."""
     records = published(path)
     refuse_inside("output", output, records.folder)
     with naming(records.folder):

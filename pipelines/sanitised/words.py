@@ -26,12 +26,7 @@ NOT_PROTECTED = (
 
 
 def how_well(record: Sanitisation, records: int) -> list[str]:
-    """Return sentences that explain epsilon and delta.
-
-    Args:
-        record: How each record is sanitised.
-        records: Number of records.
-    """
+    """Return sentences that explain epsilon and delta."""
     epsilon, delta = record.epsilon, record.delta
     said = [
         f"Epsilon is {shown(epsilon)} and delta is {shown(delta)} for each record, all attributes together: those of "

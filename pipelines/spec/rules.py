@@ -143,10 +143,6 @@ def distance_problems(queries: list[QuerySection], privacy: PrivacySection) -> I
     """Find problems of `protects.distance`, which protects a unit's place alone.
 
     Everything else that a query uses of a unit must be equal for units that are near each other.
-
-    Args:
-        queries: All queries of the spec.
-        privacy: The section about privacy.
     """
     above = ("privacy", "protects", "distance")
     known = {name for query in queries for name in query.ordered}

@@ -47,10 +47,6 @@ def manifest_of(kind: EpochKind[R], records: Sequence[R], files: Sequence[Files]
 def records_of(kind: EpochKind[R], manifest: Any) -> tuple[R, ...]:
     """Return the records that a manifest shows, without what is private; for readers, who have nothing else.
 
-    Args:
-        kind: Kind of the epochs.
-        manifest: The JSON value.
-
     Raises:
         ValueError: it is not exactly what `manifest_json` writes of records that follow on each other.
     """

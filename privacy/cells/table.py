@@ -65,11 +65,7 @@ def sketcher(terms: CellTerms, cells: int) -> Sketcher:
 
 
 def sketcher_class(name: str) -> type[Sketcher]:
-    """Return the class that defines the columns and words that samples add to tables and texts.
-
-    Args:
-        name: name of the strategy over cells, in a spec.
-    """
+    """Return the class that defines the columns and words that samples add to tables and texts."""
     return OFFERS[name].sketched
 
 

@@ -101,12 +101,7 @@ def period_of(promise: Promise) -> Period:
 
 
 def adaptive_columns(policy: Policy | type[Policy] | None, over: str) -> tuple[Column, ...]:
-    """Return the columns that a query adds to published tables; none if a strategy publishes all windows.
-
-    Args:
-        policy: policy of the query.
-        over: name of the strategy over its cells.
-    """
+    """Return the columns that a query adds to published tables; none if a strategy publishes all windows."""
     return () if policy is None else (SAMPLED, *policy.columns, *sketcher_class(over).columns)
 
 
@@ -154,11 +149,7 @@ def adaptive_problems(policy: Policy, asked: AdaptiveQuery, setting: Setting) ->
 
 
 def not_consistent(name: str) -> Iterator[RuleError]:
-    """Yield the reason why numbers of an adaptive query cannot be made consistent.
-
-    Args:
-        name: name of the query.
-    """
+    """Yield the reason why numbers of an adaptive query cannot be made consistent."""
     yield RuleError(f"adaptive cannot be combined with consistent; remove it from query {name}", "strategy")
 
 

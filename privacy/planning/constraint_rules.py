@@ -10,12 +10,7 @@ from privacy.problems import RuleError
 
 
 def constraint_problems(constraint: Constraint, *, owner: bool) -> Iterator[RuleError]:
-    """Yield the parts of a constraint that do not bound the changes of a unit.
-
-    Args:
-        constraint: the constraint.
-        owner: whether a unit may own several entries.
-    """
+    """Yield the parts of a constraint that do not bound the changes of a unit."""
     if constraint.at_once is not None or not owner:
         return
     places = [()] if constraint.column is None else [("classes", name) for name in constraint.names]

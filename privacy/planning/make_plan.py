@@ -92,10 +92,6 @@ def make_plan(
 def usual_accounting(mechanism: Mechanism, *, adaptive: bool) -> Accounting:
     """Return the default composition of a release.
 
-    Args:
-        mechanism: kind of noise.
-        adaptive: whether a query is published adaptively.
-
     >>> usual_accounting("gaussian", adaptive=False), usual_accounting("gaussian", adaptive=True)
     ('pld', 'zcdp')
     """

@@ -45,11 +45,7 @@ class Draft(Protocol):
         ...
 
     def measurement(self, weight: float) -> Measurement:
-        """Return the measurement by which the part is charged.
-
-        Args:
-            weight: its share of the budget.
-        """
+        """Return the measurement by which the part is charged."""
         ...
 
     def calibrated(self, noise: Calibrated) -> "Part":
@@ -108,20 +104,11 @@ class Part(Protocol):
         ...
 
     def conditions(self, name: str, mechanism: Mechanism) -> tuple[tuple[str, str], ...]:
-        """Return further premises of the claim: sentences with `{names}`, each with a name to insert.
-
-        Args:
-            name: name of the query.
-            mechanism: the kind of noise.
-        """
+        """Return further premises of the claim: sentences with `{names}`, each with a name to insert."""
         ...
 
     def measurement(self, weight: float) -> Measurement:
-        """Return the measurement by which the part is charged.
-
-        Args:
-            weight: its share of the budget.
-        """
+        """Return the measurement by which the part is charged."""
         ...
 
     def so_far(self, demand: Demand, promise: Promise, windows: int, weight: float) -> Measurement | None:
@@ -143,10 +130,6 @@ class Part(Protocol):
         """Return the sum of the variances of its numbers in normalised units, and the number of these numbers.
 
         Numbers whose variance depends on the data are left out.
-
-        Args:
-            measure: measure of the query.
-            windows: number of windows.
         """
         ...
 
@@ -198,12 +181,7 @@ class Part(Protocol):
         ...
 
     def describe(self, demand: Demand, unit: str) -> dict[str, Any] | None:
-        """Return the part for reports if it is the only way to release its query; otherwise None.
-
-        Args:
-            demand: demand of its query.
-            unit: unit of shares.
-        """
+        """Return the part for reports if it is the only way to release its query; otherwise None."""
         ...
 
     def refuse(self, demand: Demand, mechanism: Mechanism, accounting: Accounting) -> None:

@@ -93,12 +93,7 @@ def node_deviation(sensitivity: Sensitivity, mechanism: Mechanism, accounting: A
 
 
 def total_variance(parts: Iterable[tuple[Priced, float]], windows: int) -> tuple[float, int]:
-    """Return the sum of the variances of all published numbers, and the number of these.
-
-    Args:
-        parts: parts with the variance of one node's noise.
-        windows: number of windows.
-    """
+    """Return the sum of the variances of all published numbers, and the number of these."""
     squares, numbers = 0.0, 0
     for part, node in parts:
         for series in part.series:

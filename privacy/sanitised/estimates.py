@@ -23,6 +23,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy.estimates import CONFIDENCE
 from privacy.noise.distributions import NoiseDistribution
 from privacy.noise.odds import PARTS
 from privacy.sanitised.attributes import Category, Subset
@@ -101,13 +102,12 @@ class Channel:
         return _mapped(counts, axis, self.same**2, self.other**2, inverse)
 
 
-def joint_shares(counts: Counts, channels: Sequence[Channel], *, confidence: float = 0.95) -> Estimate:
+def joint_shares(counts: Counts, channels: Sequence[Channel]) -> Estimate:
     """Return the shares of all combinations of several attributes' values among the records.
 
     Args:
         counts: number of records with each combination of outputs; an axis for each attribute.
         channels: map of each axis.
-        confidence: confidence level of the intervals.
     """
     records = float(counts.sum())
     if records < 1:
@@ -124,57 +124,54 @@ def joint_shares(counts: Counts, channels: Sequence[Channel], *, confidence: flo
     )
     # The variance of a score is at least that of the noise, even if the records had equal outputs.
     variance = np.maximum((squares - value**2) * records / max(records - 1, 1), np.clip(own - 1, 0, least))
-    found = _normal(value, np.sqrt(variance / records), confidence)
+    found = _normal(value, np.sqrt(variance / records))
     # Each end is moved by one record's score: scores of few records are far from normal.
     return replace(found, low=found.low - reach / records, high=found.high + reach / records)
 
 
-def shares(counts: Counts, attribute: Category, *, confidence: float = 0.95) -> Estimate:
+def shares(counts: Counts, attribute: Category) -> Estimate:
     """Return the share of each value of a category among the records.
 
     Args:
         counts: number of records with each output, [values].
         attribute: the category.
-        confidence: confidence level of the intervals.
     """
     if isinstance(attribute.response, MetricResponse):
-        return joint_shares(counts, [Channel.of(attribute.response)], confidence=confidence)
-    return _of_coins(counts, float(counts.sum()), attribute.response, confidence)
+        return joint_shares(counts, [Channel.of(attribute.response)])
+    return _of_coins(counts, float(counts.sum()), attribute.response)
 
 
-def element_shares(counts: Counts, records: int, attribute: Subset, *, confidence: float = 0.95) -> Estimate:
+def element_shares(counts: Counts, records: int, attribute: Subset) -> Estimate:
     """Return, for each element of sets, the share of records whose bounded set contains it.
 
     Args:
         counts: number of sanitised sets that contain each element, [elements].
         records: number of records.
         attribute: the sets.
-        confidence: confidence level of the intervals.
     """
     coin = RandomisedResponse(values=2, other=attribute.response.turned)
-    return _of_coins(counts, float(records), coin, confidence)
+    return _of_coins(counts, float(records), coin)
 
 
-def means(values: Floats, noise: NoiseDistribution, step: float, *, confidence: float = 0.95) -> Estimate:
+def means(values: Floats, noise: NoiseDistribution, step: float) -> Estimate:
     """Return means of sanitised numbers, or of each point of curves.
 
     Args:
         values: float64 [records] or [records, points].
         noise: noise of each number, in grid steps; the sum over all records has known quantiles.
         step: length of a grid step.
-        confidence: confidence level of the intervals.
     """
     records = len(values)
     if records < 1:
         raise ValueError("no records, so no estimate")
     value, known = np.asarray(values.mean(axis=0)), noise.variance * step**2
     spread = np.maximum(values.var(axis=0, ddof=1), known) if records > 1 else np.full(value.shape, known)
-    found = _normal(value, np.asarray(np.sqrt(spread / records)), confidence)
-    half = noise.half_width(records, confidence) * step / records
+    found = _normal(value, np.asarray(np.sqrt(spread / records)))
+    half = noise.half_width(records, CONFIDENCE) * step / records
     return replace(found, low=np.minimum(found.low, value - half), high=np.maximum(found.high, value + half))
 
 
-def _of_coins(counts: Counts, records: float, response: RandomisedResponse, confidence: float) -> Estimate:
+def _of_coins(counts: Counts, records: float, response: RandomisedResponse) -> Estimate:
     """Return shares of values that a record outputs with odds `keep` if it has them, and `other` if not."""
     from scipy.special import betaincinv  # slow to import
 
@@ -184,7 +181,7 @@ def _of_coins(counts: Counts, records: float, response: RandomisedResponse, conf
     found = np.asarray(counts, dtype=np.float64)
     # Each end is moved by one count, so that the mean itself is always covered by Hoeffding's theorem.
     fewer, more = np.maximum(found - 1, 0), np.minimum(found + 1, records)
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     with np.errstate(invalid="ignore"):
         low = np.where(fewer > 0, betaincinv(np.maximum(fewer, 1), records - fewer + 1, tail), 0.0)
         high = np.where(more < records, betaincinv(more + 1, np.maximum(records - more, 1), 1 - tail), 1.0)
@@ -199,10 +196,10 @@ def _of_coins(counts: Counts, records: float, response: RandomisedResponse, conf
     )
 
 
-def _normal(value: Floats, stddev: Floats, confidence: float) -> Estimate:
+def _normal(value: Floats, stddev: Floats) -> Estimate:
     from scipy.special import ndtri  # slow to import
 
-    half = float(ndtri((1 + confidence) / 2)) * stddev
+    half = float(ndtri((1 + CONFIDENCE) / 2)) * stddev
     return Estimate(value=value, stddev=stddev, low=value - half, high=value + half)
 
 

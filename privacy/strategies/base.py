@@ -148,11 +148,7 @@ class Strategy(Protocol):
         ...
 
     def node_name(self, series: Sequence[Series]) -> str:
-        """Return a name that separates its nodes from those of the query's other parts; empty if it needs none.
-
-        Args:
-            series: the series that it publishes, in windows.
-        """
+        """Return a name that separates its nodes from those of the query's other parts; empty if it needs none."""
         ...
 
     @property

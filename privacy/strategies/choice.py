@@ -43,9 +43,6 @@ class Choice:
 def check_weights(weights: Sequence[float]) -> None:
     """Refuse weights by which no budget can be divided.
 
-    Args:
-        weights: weights of the windows, positive.
-
     Raises:
         ValueError: too many weights, one outside the allowed range, or a ratio that is too large.
     """

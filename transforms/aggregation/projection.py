@@ -102,10 +102,6 @@ def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarr
     Clamping bounds the value of every state: |steps| is at most the largest contribution of the query's measure, on
     which the sensitivity rests (privacy.measure).
 
-    Args:
-        table: Normalised states.
-        projection: Columns to read.
-
     Returns:
         Projected rows; numbers of unusable rows, int64 [n]; and the reason why they are unusable.
     """

@@ -10,8 +10,8 @@ from transforms.common.memory import scaled
 Out = TypeVar("Out")
 
 
-def prefetch(items: Iterable[Out], ahead: int = 2) -> Iterator[Out]:
-    """Yield the items in order; another thread makes up to `ahead` of them before they are needed.
+def prefetch(items: Iterable[Out]) -> Iterator[Out]:
+    """Yield the items in order; another thread makes up to two of them before they are needed.
 
     If memory is scarce, it makes fewer (transforms.common.memory).
 
@@ -20,7 +20,7 @@ def prefetch(items: Iterable[Out], ahead: int = 2) -> Iterator[Out]:
     """
     iterator = iter(items)
     with ThreadPoolExecutor(1) as thread:
-        waiting = deque(thread.submit(_next, iterator) for _ in range(scaled(ahead)))
+        waiting = deque(thread.submit(_next, iterator) for _ in range(scaled(2)))
         while (got := waiting.popleft().result()) is not None:
             waiting.append(thread.submit(_next, iterator))
             yield got[0]

@@ -115,12 +115,7 @@ def quantile_problems(ordered: Sequence[OrderedKey], *, valued: bool, consistent
 
 
 def range_problems(ordered: Collection[str], *, consistent: bool) -> Iterator[RuleError]:
-    """Yield why sums of ranges cannot be published.
-
-    Args:
-        ordered: Keys whose cells are ranges.
-        consistent: Whether the query's numbers are made consistent.
-    """
+    """Yield why sums of ranges cannot be published."""
     if not ordered:
         message = "ranges are of keys whose cells have an order, as {from: 0, to: 100, step: 5} under by"
         yield RuleError(message)
@@ -186,12 +181,7 @@ def all_problems(listed: Mapping[str, Sequence[Scalar]], marginals: Sequence[Col
 
 
 def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
-    """Yield the rules that a query of a plan breaks.
-
-    Args:
-        query: The query.
-        plan: Its plan.
-    """
+    """Yield the rules that a query of a plan breaks."""
     measure, span = query.measure, plan.promise.protects.span
     ordered = dict(query.ordered)
     read = Read(

@@ -47,9 +47,6 @@ class Freshness:
 
         Read it before the files to read are listed, so that all files up to then are among them.
 
-        Args:
-            files: Files of the changelog.
-
         Raises:
             InputError: It cannot be read, or holds no time.
         """
