@@ -17,6 +17,9 @@ from transforms.release.published_columns import SAMPLED
 
 Floats = NDArray[np.float64]
 
+USED = ("value", "ci_low", "ci_high", SAMPLED)
+"""Columns of rows from which `numbers_of` makes numbers."""
+
 FENCE = 3.0
 """A number stands out if its interval lies more than this many interquartile ranges beyond the quartiles.
 

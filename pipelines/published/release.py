@@ -2,12 +2,13 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,7 +41,9 @@ from transforms.release.published_columns import TIME, key_types, types_of_some
 from transforms.release.quantile_tables import QUANTILE, by_quantile, quantile_kind
 from transforms.release.range_tables import by_range, range_kind
 from transforms.release.release import ESTIMATES
-from transforms.release.smoothed_tables import of_series
+from transforms.release.rows_in_order import in_order, of_series, placed
+
+T = TypeVar("T")
 
 _OF = "a release"
 _NUMBERS = ("value", "stddev", "ci_low", "ci_high")
@@ -94,18 +97,26 @@ class Published:
         shown = (datetime.fromtimestamp(0, UTC) + moment * MICROSECOND).astimezone(self._zone)
         return moment + (shown.utcoffset() or timedelta(0)) // MICROSECOND
 
-    def numbers(self, query: Query) -> Iterator[tuple[Series, pa.Table]]:
+    def numbers(self, query: Query, only: Collection[str] | None = None) -> Iterator[tuple[Series, pa.Table]]:
         """Yield each series of a query with its rows, window after window, each with the cells in the spec's order.
 
-        Keys that were found have rows from their window of discovery on, in the order of their texts.
+        Keys that were found have rows from their window of discovery on, in the order of their texts. For other
+        queries, files are read one by one, and only numbers are kept: texts and times follow from the order.
+
+        Args:
+            query: The query.
+            only: Columns that are needed; None: all.
         """
-        estimates = self.estimates(query)
         if query.discovers:
+            estimates = self.estimates(query)
             for series in query.publish:
                 yield series, found_rows(estimates, query, series, self.bounds)
             return
-        for series in query.publish:
-            yield series, of_series(estimates, query, series, self.bounds)
+        found = self._over_files(
+            query, lambda tables: placed(tables, query, query.publish, windows=self.bounds, only=only)
+        )
+        for series, rows in zip(query.publish, found, strict=True):
+            yield series, in_order(rows, query, series, self.bounds)
 
     def quantiles(self, query: Query) -> Iterator[tuple[Series, pa.Table]]:
         """Yield each series of a query with the rows of its quantiles, as `numbers` does for cells.
@@ -114,7 +125,7 @@ class Published:
         """
         if not query.quantiles:
             return
-        estimates = self.estimates(query)
+        estimates = self.estimates(query, map(quantile_kind, query.publish))
         place, names = estimates.column_names.index(QUANTILE), pa.array(map(str, query.quantiles))
         at = pc.index_in(estimates.column(QUANTILE), value_set=pa.array(query.quantiles))
         estimates = estimates.set_column(place, QUANTILE, names.take(at.combine_chunks()))
@@ -128,7 +139,7 @@ class Published:
         """
         if not query.ranges:
             return
-        estimates, ranged = self.estimates(query), by_range(query)
+        estimates, ranged = self.estimates(query, map(range_kind, query.publish)), by_range(query)
         if len(query.ordered) > 1:
             keys = [estimates.column(name) for name, _ in query.ordered]
             estimates = estimates.append_column(ranged.by[0][0], pc.binary_join_element_wise(*keys, ", "))
@@ -140,7 +151,7 @@ class Published:
 
         The cells are those of `transforms.release.marginal_tables.by_marginal`.
         """
-        rows, estimates = by_marginal(query, marginal), self.estimates(query)
+        rows, estimates = by_marginal(query, marginal), self.estimates(query, map(marginal_kind, query.publish))
         for name, _ in query.by:
             added_up = pc.fill_null(pc.equal(estimates.column(name).cast(pa.string()), ALL), False)
             estimates = estimates.filter(pc.invert(added_up) if name in marginal else added_up)
@@ -152,8 +163,24 @@ class Published:
         rows = estimates.filter(pc.equal(estimates.column("kind"), kind))
         return of_series(rows.set_column(1, "kind", pa.repeat(series.kind, rows.num_rows)), query, series, self.bounds)
 
-    def estimates(self, query: Query) -> pa.Table:
-        """Return all published numbers of a query; with `sampled` if it is adaptive, with `quantile` if it has any."""
+    def estimates(self, query: Query, kinds: Iterable[str] | None = None) -> pa.Table:
+        """Return the published numbers of a query; with `sampled` if it is adaptive, with `quantile` if it has any.
+
+        Args:
+            query: The query.
+            kinds: Kinds of numbers; None: all.
+        """
+        wanted = None if kinds is None else pa.array([*kinds])
+
+        def joined(tables: Iterator[pa.Table]) -> pa.Table:
+            if wanted is not None:
+                tables = (table.filter(pc.is_in(table.column("kind"), value_set=wanted)) for table in tables)
+            return pa.concat_tables(tables)
+
+        return self._over_files(query, joined)
+
+    def _over_files(self, query: Query, use: Callable[[Iterator[pa.Table]], T]) -> T:
+        """Return what `use` makes of the tables of a query's files; again of others if a compaction replaces them."""
         kind = self.spec.output.format
         types = {
             **dict.fromkeys(("query", "kind"), pa.string()),
@@ -171,12 +198,19 @@ class Published:
                     f"{self._folder.path(MANIFEST)}: names no numbers of query {query.name}; get the folder again"
                 )
             try:
-                tables = [read_public_table(self._folder, *name, kind, types, of=_OF) for name in names]
-                break
+                return use(
+                    self._due(read_public_table(self._folder, *name, kind, types, of=_OF), query) for name in names
+                )
             except RefusedError:
                 if not self._lists_other_files():
                     raise
-        found = pa.concat_tables(tables)
+
+    def _due(self, found: pa.Table, query: Query) -> pa.Table:
+        """Return the rows of published windows.
+
+        Raises:
+            RefusedError: A row has no number.
+        """
         early = pc.less_equal(found.column("window_end"), pa.scalar(self._last, TIME))
         found = found if pc.all(early, min_count=0).as_py() else found.filter(early)
         value = found.column("value")

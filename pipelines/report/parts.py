@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pipelines.pages.charts import labels
 from pipelines.pages.noise import told
-from pipelines.pages.numbers import Floats, Numbers, numbers_of, outstanding, outward, rounded, signal
+from pipelines.pages.numbers import USED, Floats, Numbers, numbers_of, outstanding, outward, rounded, signal
 from pipelines.published.release import Published
 from pipelines.spec.series import series_document, series_text
 from privacy.series import Series
@@ -62,7 +62,7 @@ def _parts(query: Query, release: Published) -> Iterator[ReportPart]:
             yield _part(query, listed, iter(dense), release, within=None)
         return
     bounds = query.measure.bounds if len(query.measure.components) > 1 else None
-    yield _part(query, query, release.numbers(query), release, within=bounds)
+    yield _part(query, query, release.numbers(query, USED), release, within=bounds)
     if query.ranges:
         yield _part(query, by_range(query), release.ranges(query), release, of="ranges", within=bounds)
     for marginal in query.marginals:

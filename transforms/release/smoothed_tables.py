@@ -7,11 +7,9 @@ Post-processing: it reads only published numbers. A row does not change when lat
 """
 
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from privacy.noise.distributions import widened
 from privacy.planning.linear_part import LinearPart
@@ -22,9 +20,8 @@ from privacy.smoothing.segments import Segment, segments
 from privacy.smoothing.walk import smooth
 from privacy.strategies.base import Floats
 from transforms.aggregation.queries import Query
-from transforms.common.errors import InputError
 from transforms.common.windows import Windows
-from transforms.release.published_columns import published_cells
+from transforms.release.rows_in_order import of_series
 
 SMOOTHED = ("smoothed", "model_low", "model_high")
 """Columns that are added."""
@@ -100,50 +97,3 @@ def covariances_of(released: LinearPart, series: Series, parts: Sequence[Segment
 
 def _place(query: Query, plan: Plan) -> int:
     return next(place for place, demand in enumerate(plan.demands) if demand.name == query.name)
-
-
-def of_series(estimates: pa.Table, query: Query, series: Series, windows: Windows) -> pa.Table:
-    """Return the rows of one series, number by number, each with the cells in order.
-
-    Args:
-        estimates: Rows of published tables; those of other queries and series are ignored.
-        query: The query.
-        series: The series.
-        windows: Windows of the release.
-
-    Raises:
-        InputError: The rows are not those of all cells of the first windows, each once.
-    """
-    begin, end = (windows.numbers(_instants(estimates, f"window_{at}"))[0] for at in ("start", "end"))
-    wanted = (
-        pc.equal(estimates.column("query"), query.name),
-        pc.equal(estimates.column("kind"), series.kind),
-        pa.array(end - begin == series.width),
-    )
-    mask = reduce(pc.and_, wanted)
-    table = estimates if pc.all(mask, min_count=0).as_py() else estimates.filter(mask)
-    rows = _by_number(table, query, series, windows)
-    return table if np.array_equal(rows, np.arange(len(rows))) else table.take(pa.array(rows))
-
-
-def _by_number(table: pa.Table, query: Query, series: Series, windows: Windows) -> np.ndarray:
-    """Return the row of each number and cell, int64 [numbers, cells]."""
-    (_, begins), (end, known) = (windows.numbers(_instants(table, f"window_{at}")) for at in ("start", "end"))
-    ended, off = np.divmod(end - series.width, series.every)
-    cell, known = np.zeros(len(end), dtype=np.int64), known & begins
-    for name, key in query.known:
-        column = table.column(name)
-        named = published_cells(key, column.type, 0, len(key))
-        at = pc.index_in(column, value_set=named).fill_null(-1).to_numpy()
-        cell, known = cell * len(key) + at, known & (at >= 0)
-    place = ended * query.cells + cell
-    rows = np.argsort(place, kind="stable")
-    if not (known.all() and not off.any() and np.array_equal(place[rows], np.arange(len(place)))):
-        raise InputError(f"query {query.name}, {series.kind}: a row of a number is missing, or there twice")
-    if len(rows) % query.cells:
-        raise InputError(f"query {query.name}, {series.kind}: cells of the last window are missing")
-    return rows
-
-
-def _instants(table: pa.Table, column: str) -> np.ndarray:
-    return table.column(column).cast(pa.int64()).to_numpy()
