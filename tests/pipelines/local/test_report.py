@@ -9,6 +9,7 @@ import pytest
 
 from pipelines import cli
 from pipelines.local import words
+from pipelines.local.estimated import read_estimates
 from pipelines.local.promise import CONDITIONS, statement
 from pipelines.local.survey import Survey, read_survey
 from privacy.local.bound import LocalBound
@@ -17,6 +18,7 @@ from privacy.local.document import digest
 from tests.pipelines.local.survey_page import WINDOWS, survey_files
 from tests.pipelines.report.report_page import NASTY
 from tests.pipelines.report.test_operation import Elements
+from transforms.common.errors import SpecError
 
 Files = tuple[str, str]
 
@@ -78,6 +80,27 @@ def test_files_that_do_not_belong_together_are_refused(files, tmp_path, monkeypa
     assert cli.main(["local", "report", "design.json", "estimates.csv"]) == 2
     assert message in capsys.readouterr().err
     assert not Path("report.html").exists()
+
+
+def test_numbers_of_no_window_or_of_too_many_or_without_end_are_refused(files, tmp_path):
+    survey, path = read_survey(files[0]), str(tmp_path / "estimates.csv")
+    head, first, *rest = Path(files[1]).read_text().splitlines(keepends=True)
+    short = candidates(survey.design.space, LocalBound(at_most=1), windows=WINDOWS - 1, epsilon=2.0, delta=0.0)[
+        0
+    ].design
+    assert ",20000" in first
+
+    for lines, one in (
+        ([head], survey),
+        ([head, first, *rest], replace(survey, design=short)),
+        ([head, first.replace(",20000", ",inf"), *rest], survey),
+        ([head, first, *rest[:-1]], survey),
+    ):
+        Path(path).write_text("".join(lines))
+        with pytest.raises(SpecError, match="not the numbers of this design"):
+            read_estimates(path, one)
+    Path(path).write_text("".join([head, first, *rest]))
+    assert len(read_estimates(path, survey)[0][0].value) == WINDOWS
 
 
 @pytest.mark.parametrize(
