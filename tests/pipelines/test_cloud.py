@@ -40,6 +40,10 @@ COMMANDS = {
     "changelog, a glob": ("changelog", "gs://there/*.csv", "--suggest", "--entry", "stay", "--time", "at"),
     "changelog, a spec": ("changelog", "input.yaml", "--suggest"),
     "changelog, the copy": ("changelog", "local.yaml", "-o", "gs://there/copy"),
+    "show, a public folder": ("show", "gs://there/public"),
+    "report, its public folder": ("report", "output.yaml"),
+    "local estimate, its design": ("local", "estimate", "gs://there/design.json", "reports.csv"),
+    "local report, its design": ("local", "report", "gs://there/design.json", "numbers.csv"),
 }
 
 

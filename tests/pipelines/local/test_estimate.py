@@ -189,7 +189,7 @@ def test_left_out_values_are_in_the_table_and_on_the_page(command: Command) -> N
     assert "does not say which reports were left out" in Path("page.html").read_text()
 
     table = pq.read_table("numbers.parquet")
-    for wrong in ({**told, "design": mark(other)}, {**told, "counted": "9"}, []):
+    for wrong in ({**told, "design": mark(other)}, {**told, "counted": "9"}, {**told, "left_out": {}}, []):
         pq.write_table(table.replace_schema_metadata({METADATA: json.dumps(wrong)}), "wrong.parquet")
         code, _, err = command("report", "design.json", "wrong.parquet", "-o", "wrong.html")
         assert (code, "wrong.parquet: not the numbers of this design" in err) == (2, True)

@@ -99,6 +99,8 @@ def test_numbers_of_no_window_or_of_too_many_or_without_end_are_refused(files, t
         Path(path).write_text("".join(lines))
         with pytest.raises(SpecError, match="not the numbers of this design"):
             read_estimates(path, one)
+    with pytest.raises(SpecError, match=r"cannot be read \(ValueError\)"):
+        read_estimates("a\0.csv", survey)
     Path(path).write_text("".join([head, first, *rest]))
     assert len(read_estimates(path, survey)[0][0].value) == WINDOWS
 
