@@ -20,7 +20,7 @@ from pipelines.changelog.suggest import suggested
 from pipelines.common.arguments import SpecLike, path_of, refuse_unknown
 from pipelines.common.errors import ArgumentError
 from pipelines.common.parser import refuse_any
-from pipelines.epochs.failures import keep_trace
+from pipelines.epochs.failures import failure
 from pipelines.epochs.flags import options_of
 from pipelines.spec.paths import within
 from privacy.counted import counted
@@ -73,7 +73,11 @@ class CheckedChangelog:
 
     def checked(self) -> str:
         """Return a summary of the written files and of the check, for the data controller."""
-        lines = [f"{self.folder}: {len(self.files)} Parquet files", f"check, {NOTICE}", check_text(self.check)]
+        lines = [
+            f"{self.folder}: {counted(len(self.files), 'Parquet file')}",
+            f"check, {NOTICE}",
+            check_text(self.check),
+        ]
         if self.left_out:
             names = f"{counted(len(self.left_out), 'column')} (`--suggest` shows the names)"
             names = ", ".join(self.left_out) if self.shown else names
@@ -257,6 +261,4 @@ def _failures_kept(folder: str, stands: str) -> Iterator[None]:
     except SlackwaterError:
         raise
     except Exception as error:
-        raise SlackwaterError(
-            f"changelog failed with {type(error).__name__}; {stands}; {keep_trace(folder, error)}"
-        ) from None
+        raise failure(error, "changelog", stands, folder) from None

@@ -77,15 +77,26 @@ def failures_kept(spec: Spec, command: str = "run", *, done: str = "") -> Iterat
     except SlackwaterError:
         raise
     except Exception as error:
-        reason = forbidden(error)
         stands = done or _committed_since(spec, began) or "nothing new was published"
-        refused = _of_a_disk(error)
-        if refused is not None:
-            raise RefusedError(f"{refused}; {stands}") from None
-        kept = keep_trace(spec.output.private, error)
-        if reason is not None:
-            raise RefusedError(f"{reason}; {stands}; {kept}") from None
-        raise SlackwaterError(f"{command} failed with {type(error).__name__}; {stands}; {kept}") from None
+        raise failure(error, command, stands, spec.output.private) from None
+
+
+def failure(error: Exception, command: str, stands: str, folder: str | None) -> SlackwaterError:
+    """Return the error that reports an unforeseen failure in one line.
+
+    Args:
+        error: The failure. Its text may quote data.
+        command: Name of the command.
+        stands: What the command leaves behind, in words.
+        folder: Private folder that keeps the details, unless a folder or disk is the cause; None: they are not kept.
+    """
+    refused = _of_a_disk(error)
+    if refused is not None:
+        return RefusedError(f"{refused}; {stands}")
+    reason, kept = forbidden(error), "" if folder is None else f"; {keep_trace(folder, error)}"
+    if reason is not None:
+        return RefusedError(f"{reason}; {stands}{kept}")
+    return SlackwaterError(f"{command} failed with {type(error).__name__}; {stands}{kept}")
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines.common.arguments import Moment, moment_of, refuse_ending
 from pipelines.common.errors import ArgumentError
+from pipelines.epochs.failures import failure
 from pipelines.epochs.flags import begin_pipeline, options_of
 from pipelines.local import quality
 from pipelines.local.survey import Survey, read_survey
@@ -170,9 +171,7 @@ def _estimated(
         except SlackwaterError:
             raise
         except Exception as error:
-            raise SlackwaterError(
-                f"local estimate failed with {type(error).__name__}; no estimates were written"
-            ) from error
+            raise failure(error, "local estimate", "no estimates were written", None) from error
     if broken:
         path, why = min(broken)
         raise InputError(

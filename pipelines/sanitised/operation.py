@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pipelines.common.arguments import refuse_ending, refuse_inside
 from pipelines.common.version import program
-from pipelines.epochs.failures import keep_trace
+from pipelines.epochs.failures import failure
 from pipelines.epochs.killed import clean
 from pipelines.sanitised.noted import keep_note, refuse_second
 from pipelines.sanitised.published import PublishedRecords
@@ -144,10 +144,8 @@ def sanitise(spec: str | Path, *, estimates: str | Path | None = None) -> Record
     except SlackwaterError:
         raise
     except Exception as error:  # its message may quote data
-        kept = keep_trace(one.output.private, error)
-        raise SlackwaterError(
-            f"sanitise failed with {type(error).__name__}; committed records stay, and the next run continues; {kept}"
-        ) from None
+        stands = "committed records stay, and the next run continues"
+        raise failure(error, "sanitise", stands, one.output.private) from None
 
 
 def _released(spec: SanitiseSpec, store: EpochStore[Sanitised]) -> Records:

@@ -85,6 +85,27 @@ def test_a_state_that_cannot_be_read_is_named_and_is_not_an_empty_one(slackwater
         assert slackwater("run", "spec.yaml").code == 0
 
 
+def test_sanitise_names_private_files_that_cannot_be_read(slackwater: CommandLine) -> None:
+    folder = slackwater.folder
+    (folder / "people.csv").write_text("person,work\n1,none\n2,full\n")
+    (folder / "people.yaml").write_text(
+        "sanitise: people\nrecords: {format: csv, path: people.csv, entry: person}\n"
+        "columns: [{name: work, kind: category, values: [none, full], missing: none, epsilon: 1.0}]\n"
+        "output: {public: out/public/people, private: out/private/people}\n"
+    )
+    assert slackwater("sanitise", "people.yaml").code == 0
+    before = contents(folder / "out")
+    (names,) = folder.glob("out/private/people/attempts/*/names")
+
+    for path in (folder / "out/private/people/commits", names):
+        with closed(path, 0):
+            said = slackwater("sanitise", "people.yaml")
+        stands = "committed records stay, and the next run continues"
+        refused(said, str(path.relative_to(folder)), "Permission denied; account", stands)
+
+    assert contents(folder / "out") == before
+
+
 def test_a_committed_sample_that_cannot_be_shown_is_shown_later(slackwater: CommandLine) -> None:
     nodes = slackwater.folder / "out/public/wards/nodes"
     nodes.mkdir(parents=True)

@@ -233,7 +233,8 @@ def test_a_plan_states_the_cost_of_the_survey_and_the_best_design(command: Comma
 
 def test_a_design_that_devices_may_be_using_is_not_written_over(command: Command) -> None:
     assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
-    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+    code, out, _ = command("plan", "survey.yaml", "-o", "design.json")
+    assert (code, out.splitlines()[-1]) == (0, "the design for devices and collector: design.json")
     before = Path("design.json").read_bytes()
     Path("survey.yaml").write_text(SPEC.replace("epsilon: 8.0", "epsilon: 4.0"))
 
