@@ -23,6 +23,7 @@ from pipelines.epochs.input_quality import judge
 from pipelines.epochs.job import Job, job_of, timeline_of
 from pipelines.epochs.killed import clean
 from pipelines.epochs.others import note, show_others
+from pipelines.epochs.plans import committed_plan
 from pipelines.epochs.settled import refuse_another, warn_of_other_zones
 from pipelines.epochs.source_progress import source_passed, waits
 from pipelines.epochs.stream import Pace, run_stream, stream_job
@@ -47,7 +48,8 @@ class PublishedEpoch:
         epoch: 1, 2, ...
         start, until: Start of its first window and end of its last one; microseconds since 1970, UTC.
         loss: Epsilon and delta of the whole release.
-        statement: The claim of the whole release in words.
+        statement: The claim of the whole release in words, with its conditions.
+        claim: The claim with its first condition: whether the data may react to what is published.
     """
 
     epoch: int
@@ -55,6 +57,7 @@ class PublishedEpoch:
     until: int
     loss: Budget
     statement: str
+    claim: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +97,8 @@ class Ran:
             f"{self.release}: epoch {epoch.epoch}, {counted(self.windows, 'window')} released, "
             f"{moment_text(epoch.start)} to {moment_text(epoch.until)}, {self.how}"
         )
-        return "\n".join([head, *wrap(epoch.statement, 120), *(f"  {path}" for path in self.files)])
+        conditions = "All conditions of the claim: manifest.json, slackwater plan."
+        return "\n".join([head, *wrap(epoch.claim, 120), conditions, *(f"  {path}" for path in self.files)])
 
 
 def run(
@@ -267,13 +271,19 @@ def _nothing_new(spec: Spec, store: Store, history: History[Commit] | None, wait
 
 
 def _published(spec: Spec, store: Store, commit: Commit, how: str) -> Ran:
+    plan = committed_plan(spec, store.commits())
     return Ran(
         release=spec.release,
         windows=commit.windows - commit.released,
         public=spec.output.public,
         files=tuple(store.shown.paths(commit)),
         epoch=PublishedEpoch(
-            epoch=commit.epoch, start=commit.start, until=commit.until, loss=commit.loss, statement=commit.statement
+            epoch=commit.epoch,
+            start=commit.start,
+            until=commit.until,
+            loss=commit.loss,
+            statement=commit.statement,
+            claim=f"{plan.claim} {plan.conditions[0]}",
         ),
         how=how,
     )

@@ -172,7 +172,7 @@ def _plan(
         budget=calibration.budget,
         share_unit=calibration.unit,
         claim=calibration.sentence + (DECIDING if decided else ""),
-        conditions=conditions(premises, promise.protects),
+        conditions=conditions(premises, promise.protects, delta=calibration.budget.delta),
     )
 
 

@@ -25,11 +25,13 @@ REACTING = "The data may react to what is published."
 NOT_REACTING = "The data do not react to what is published"
 """Which of the two holds follows from the noise and the strategies."""
 
+GROWN = " with delta (1 + e^epsilon) for two, delta (1 + e^epsilon + e^(2 epsilon)) for three, and so on"
+"""How delta grows with a difference that lasts for several spans."""
+
 IN_SPAN = (
     "A unit is compared with the same unit that is absent during that time and has the same states before and after "
     "it: a difference between two activities in that time costs twice epsilon, and a difference that lasts for several "
-    "such times costs epsilon for each, with delta (1 + e^epsilon) for two, delta (1 + e^epsilon + e^(2 epsilon)) for "
-    "three, and so on.",
+    f"such times costs epsilon for each,{GROWN}.",
     "States are those at the ends of windows, as the changelog reports them: a late mutation counts when it arrives, "
     "and the state before it lasts until then; if a later mutation of its entry has already counted, it never counts.",
     "An entry is present before its first mutation if that mutation has a previous state: the first report of an entry "
@@ -43,8 +45,7 @@ IN_DISTANCE = (
     "A unit is compared with one that is present at the same times and in the same states except for its place, which "
     "is within that distance at all times of a span, and the same before and after it.",
     "Places s times as far from each other are protected with s times epsilon, s rounded up: exp(ceil(d / distance) "
-    "epsilon) for places d apart, and a difference that lasts for several such times costs epsilon for each; with "
-    "delta (1 + e^epsilon) for two, delta (1 + e^epsilon + e^(2 epsilon)) for three, and so on.",
+    f"epsilon) for places d apart, and a difference that lasts for several such times costs epsilon for each;{GROWN}.",
     "Distances are counted in cells: a place counts as its range, and values below or above all ranges are as near as "
     "the range at that end.",
     "States are those at the ends of windows, as the changelog reports them: a late mutation counts when it arrives.",
@@ -88,16 +89,21 @@ UNPROVED_KEYS = f"{NOT_REACTING}: the discovery of keys with weighted noise, as 
 """Same premise, of parts that find keys."""
 
 
-def conditions(premises: Sequence[tuple[str, str]], protects: Protection = EVERYTHING) -> tuple[str, ...]:
+def conditions(
+    premises: Sequence[tuple[str, str]], protects: Protection = EVERYTHING, *, delta: float = 0.0
+) -> tuple[str, ...]:
     """Return the conditions of a claim, a sentence each.
 
     Args:
         premises: premises of parts: a sentence with `{names}`, and a name to insert.
         protects: the protection that is claimed.
+        delta: delta of the claim; if it is 0, no sentence says how it grows.
     """
     always: tuple[str, ...] = ALWAYS
     if protects.span is not None:
-        always = (*(IN_DISTANCE if protects.span.near else IN_SPAN), *ALWAYS)
+        of_span = IN_DISTANCE if protects.span.near else IN_SPAN
+        grows = of_span if delta else [one.replace(f",{GROWN}", "").replace(f";{GROWN}", "") for one in of_span]
+        always = (*grows, *ALWAYS)
     named: dict[str, dict[str, None]] = {}
     for sentence, name in premises:
         named.setdefault(sentence, {})[name] = None

@@ -111,4 +111,6 @@ def test_new_files_are_the_same_from_both(tmp_path: Path, capsys: pytest.Capture
     assert (begun.spec, begun.ran.windows, begun.ran.release) == ("spec-again.yaml", 2, "again")
     assert begun.text().endswith("run spec-again.yaml from now on")
     assert begun.ran.epoch is not None
-    assert {field.name for field in fields(begun.ran.epoch)} == {"epoch", "start", "until", "loss", "statement"}
+    assert {field.name for field in fields(begun.ran.epoch)} == {
+        *("epoch", "start", "until", "loss", "statement", "claim"),
+    }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privacy.accounting.accounting import Budget
-from privacy.constraint import AtMost
+from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Measure
 from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.alternatives import alternatives
@@ -12,7 +12,8 @@ from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
 from privacy.planning.promise import Promise
-from privacy.planning.statement import ALWAYS, NOT_REACTING, REACTING
+from privacy.planning.statement import ALWAYS, GROWN, NOT_REACTING, REACTING, conditions
+from privacy.protection import Span
 from privacy.series import Series
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import REFINES, Choice
@@ -119,3 +120,21 @@ def test_gaussian_noise_in_advance_is_refused_for_data_that_react(refine: str) -
 
     # If the mechanism is free, the proved one is chosen.
     assert planned("auto", choice=tree(refine), adaptive=True).mechanism == "laplace"
+
+
+@pytest.mark.parametrize("near", [(), (("age", "20"),)], ids=["a span", "a distance"])
+def test_growth_of_delta_is_stated_if_and_only_if_there_is_a_delta(near: tuple[tuple[str, str], ...]) -> None:
+    protects = Span(14, near)
+
+    pure, approximate = conditions((), protects), conditions((), protects, delta=1e-9)
+
+    grows = [one for one in approximate if GROWN in one]
+    assert len(grows) == 1
+    assert [one for one in pure if GROWN in one] == []
+    assert [one.replace(f",{GROWN}", "").replace(f";{GROWN}", "") for one in approximate] == [*pure]
+    assert all(one.endswith(".") and ",." not in one and ";." not in one for one in pure)
+    levels = Demand(name="beds", measure=Measure(kind="count"), cells=1, series=(LEVEL,))
+    promise = Promise(constraint=AtOnce(1), window=7, windows=None, owner=False, protects=Span(14))
+    for delta, mechanism in ((0.0, "laplace"), (1e-9, "gaussian")):
+        plan = make_plan([levels], promise, budget=Budget(epsilon=1, delta=delta), mechanism=mechanism, accounting=None)
+        assert any(GROWN in one for one in plan.conditions) == (plan.budget.delta > 0) == (delta > 0)
