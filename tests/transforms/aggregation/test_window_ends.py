@@ -188,6 +188,14 @@ def test_a_deferred_change_counts_at_the_end_of_the_block_without_a_new_row(clos
     assert levels([entries[0], *same], *closing, constraint=AtOnce(changes=2, block=40)) == [NONE, A, A, A, B, B, B]
 
 
+@pytest.mark.parametrize("closing", [(6,), (2, 4, 5, 6)], ids=str)
+def test_a_change_of_an_earlier_block_is_not_used_in_a_later_one(closing):
+    """The entry has no row in the run in which the second block of three days begins."""
+    rows = [replace(row, owner=None) for row in (stay("e", "a", 5), stay("e", "b", 45, was="a"))]
+
+    assert levels(rows, *closing, constraint=AtOnce(changes=2, block=30)) == [NONE, A, A, A, A, B, B]
+
+
 @pytest.mark.parametrize("closing", [(6,), (1, 2, 3, 4, 5, 6), (2, 6), (3, 4, 5, 6)], ids=str)
 def test_an_owners_entries_are_deferred_together_and_the_first_by_key_count(closing):
     """In blocks of three days one change of the owner counts before the last day: that of e and f together.
