@@ -79,10 +79,9 @@ def table(page: Path, heading: str) -> list[list[str]]:
 
 @cache
 def recipe(target: str, *settings: str) -> list[str]:
-    """Return the commands that make would run for a target."""
-    told = subprocess.run(
-        ["make", "--no-print-directory", "-n", target, *settings], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    """Return the commands that make would run for a target. It would look for Pythons each time if none were given."""
+    command = ["make", "--no-print-directory", "-n", target, "PYTHON=python3", "NEWEST=python3", *settings]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
     return told.stdout.splitlines()
 
