@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from pipelines.commands import parser_of
-from pipelines.spec import fields, ordered
+from pipelines.spec import fields, hierarchies, ordered
 from pipelines.spec.models import SpecModel
 from pipelines.spec.strategies import Strategy
 from privacy.strategies.table import OFFERS
@@ -51,6 +51,7 @@ NAMED: tuple[tuple[Any, str], ...] = (
     (fields.Number, "number"),
     (ordered.Edge, "number or time"),
     (ordered.Step, "number or duration"),
+    (hierarchies.Nodes, "mapping of text to values or further mappings, or list of these"),
 )
 """Types that the spec names, and the words for them in the tables."""
 

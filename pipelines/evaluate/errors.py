@@ -17,7 +17,14 @@ from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKe
 from transforms.aggregation.queries import Query
 from transforms.release.estimated_numbers import estimates_of
 from transforms.release.linear_chunk import add_noise
-from transforms.release.marginal_tables import Marginal, marginal_estimates, marginal_kind, over_marginal
+from transforms.release.marginal_tables import (
+    Marginal,
+    marginal_estimates,
+    marginal_kind,
+    marginal_name,
+    marginals_of,
+    over_marginal,
+)
 from transforms.release.published_tables import truth_table
 from transforms.release.range_tables import RANGE, over_ranges, range_estimates, range_kind
 from transforms.release.sampled_chunk import released_anew
@@ -79,7 +86,7 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
         numbers = [
             {
                 **series_document(series, job.plan),
-                **_named(series, of),
+                **_named(query, series, of),
                 **found.summary(),
             }
             for (series, of), found in errors.items()
@@ -135,19 +142,19 @@ _ByKind = Mapping[tuple[Series, _Of], _Errors]
 
 
 def _kinds(query: Query) -> tuple[_Of, ...]:
-    return ("", *([RANGE] if query.ranges else []), *query.marginals)
+    return ("", *([RANGE] if query.ranges else []), *marginals_of(query))
 
 
-def _named(series: Series, of: _Of) -> dict[str, Any]:
+def _named(query: Query, series: Series, of: _Of) -> dict[str, Any]:
     """Return the members of a document that name sums of cells."""
-    if isinstance(of, tuple):
-        return {"kind": marginal_kind(series), "marginal": [*of]}
+    if not isinstance(of, str):
+        return {"kind": marginal_kind(series), "marginal": marginal_name(query, of)}
     return {"kind": range_kind(series)} if of else {}
 
 
 def _summed(sums: np.ndarray, query: Query, of: _Of) -> np.ndarray:
     """Return the sums of cells, [numbers, rows], of component sums [numbers, cells]."""
-    if isinstance(of, tuple):
+    if not isinstance(of, str):
         return over_marginal(sums, query, of)
     return over_ranges(sums, query) if of else sums
 
@@ -155,7 +162,7 @@ def _summed(sums: np.ndarray, query: Query, of: _Of) -> np.ndarray:
 def _estimated(
     of: _Of, series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: LinearPart
 ) -> Estimates:
-    if isinstance(of, tuple):
+    if not isinstance(of, str):
         return marginal_estimates(series, sums, aggregation, released, of)
     return (range_estimates if of else estimates_of)(series, sums, aggregation, released)
 

@@ -17,7 +17,7 @@ from privacy.planning.statement import extent
 from privacy.series import Series
 from privacy.upward import shown
 from transforms.aggregation.queries import Query
-from transforms.release.marginal_tables import marginal_name
+from transforms.release.marginal_tables import marginal_name, marginals_of
 
 
 def unit(spec: Spec) -> str:
@@ -225,7 +225,7 @@ def _measured(query: Query, of: str = "") -> str:
         text = "count of privacy units with an entry there"
     if of == "quantiles":
         text = f"quantiles of {ordered[0]} over entries"
-    if of in map(marginal_name, query.marginals):
+    if of in [marginal_name(query, marginal) for marginal in marginals_of(query)]:
         return f"{text}, {of}"
     keys = [f"ranges of {listed(ordered)}"] if of == "ranges" else []
     keys += [name for name, _ in query.by if not of or name not in ordered]

@@ -24,7 +24,13 @@ from privacy.noise.weighted import spreads
 from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
-from transforms.release.marginal_tables import by_marginal, marginal_kind, noise_of_marginal
+from transforms.release.marginal_tables import (
+    by_marginal,
+    marginal_kind,
+    marginal_name,
+    marginals_of,
+    noise_of_marginal,
+)
 from transforms.release.range_tables import by_range, noise_of_ranges, range_kind
 
 MUCH_EPSILON = 5.0
@@ -57,7 +63,7 @@ def accuracy(query: Query, plan: Plan, place: int, windows: int) -> list[dict[st
         for series in query.publish
     ]
     for series in query.publish:
-        over = plan.publishing(place, series).over if query.ranges or query.marginals else None
+        over = plan.publishing(place, series).over if query.ranges or marginals_of(query) else None
         for number, mean in _made_of_cells(query, series, over):
             off = _of_series(query, plan, place, series, windows, over=mean)
             off |= {"of_expected": None} if "of_expected" in off else {}
@@ -70,14 +76,15 @@ def _made_of_cells(query: Query, series: Series, over: Product | None) -> Iterat
     if query.ranges:
         mean = float(noise_of_ranges(query, None if over is None or over.trivial else over).squares.mean())
         yield {"kind": range_kind(series), "cells": by_range(query).cells}, mean
-    for marginal in query.marginals:
+    for marginal in marginals_of(query):
         rows, of = by_marginal(query, marginal).cells, noise_of_marginal(query, over, marginal)
-        yield {"kind": marginal_kind(series), "cells": rows, "marginal": [*marginal]}, float(of.squares[0])
+        number = {"kind": marginal_kind(series), "cells": rows, "marginal": marginal_name(query, marginal)}
+        yield number, float(of.squares.mean())
 
 
 def _of_cells(query: Query, plan: Plan, place: int, series: Series) -> float | None:
     """Return the mean variance of single cells, if the query also has sums of cells, which have separate rows."""
-    over = plan.publishing(place, series).over if query.ranges or query.marginals else None
+    over = plan.publishing(place, series).over if query.ranges or marginals_of(query) else None
     return None if over is None else float(over.variances().mean())
 
 

@@ -16,7 +16,7 @@ from pipelines.spec.series import series_document, series_text
 from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.release.discovered_tables import as_listed
-from transforms.release.marginal_tables import by_marginal, marginal_name
+from transforms.release.marginal_tables import by_marginal, marginal_name, marginals_of
 from transforms.release.quantile_tables import by_quantile
 from transforms.release.range_tables import by_range
 
@@ -65,9 +65,9 @@ def _parts(query: Query, release: Published) -> Iterator[ReportPart]:
     yield _part(query, query, release.numbers(query, USED), release, within=bounds)
     if query.ranges:
         yield _part(query, by_range(query), release.ranges(query), release, of="ranges", within=bounds)
-    for marginal in query.marginals:
+    for marginal in marginals_of(query):
         rows, numbers = by_marginal(query, marginal), release.marginals(query, marginal)
-        yield _part(query, rows, numbers, release, of=marginal_name(marginal), within=bounds)
+        yield _part(query, rows, numbers, release, of=marginal_name(query, marginal), within=bounds)
     if query.quantiles:
         (_, key), *_ = query.ordered
         edges = key.edges(0, key.steps + 1)

@@ -17,7 +17,7 @@ from privacy.counted import counted
 from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.common.shown_tables import Clock, rows_of, text_of, write_shown
-from transforms.release.marginal_tables import marginal_kind
+from transforms.release.marginal_tables import marginal_kind, marginals_of
 from transforms.release.quantile_tables import QUANTILE, quantile_kind
 from transforms.release.range_tables import by_range, range_kind
 
@@ -108,7 +108,7 @@ def numbers(release: Published, queries: Sequence[str] | None) -> pa.Table:
             *(_of_ranges(series, table, query) for series, table in release.ranges(query)),
             *(
                 table.set_column(1, "kind", pa.repeat(marginal_kind(series), table.num_rows))
-                for marginal in query.marginals
+                for marginal in marginals_of(query)
                 for series, table in release.marginals(query, marginal)
             ),
             *(_of_quantiles(series, table) for series, table in release.quantiles(query)),

@@ -18,7 +18,7 @@ from transforms.aggregation.queries import Query
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
 from transforms.common.shown_tables import write_shown
-from transforms.release.marginal_tables import marginal_kind
+from transforms.release.marginal_tables import marginal_kind, marginals_of
 from transforms.release.quantile_tables import QUANTILE, quantile_kind
 from transforms.release.range_tables import range_kind
 from transforms.release.smoothed_tables import smoothed_table, why_not
@@ -107,6 +107,6 @@ _MADE_OF_CELLS = "made from the cells' numbers, not measured; smooth those"
 
 def _made_of_cells(query: Query) -> list[str]:
     """Return the kinds of published rows that are not a series of cells."""
-    kinds = ((quantile_kind, query.quantiles), (range_kind, query.ranges), (marginal_kind, query.marginals))
+    kinds = ((quantile_kind, query.quantiles), (range_kind, query.ranges), (marginal_kind, marginals_of(query)))
     made = [kind for kind, asked in kinds if asked]
     return list(dict.fromkeys(kind(series) for kind in made for series in query.publish))

@@ -1,13 +1,14 @@
 """The shape of `cells:` in a query: the purpose of its ordered cells, and which sums over cells get noise."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from pipelines.spec.errors import refuse
 from pipelines.spec.fields import Number, Section, one_of
+from privacy.cells.averages import Workload
 from privacy.cells.boxes import Range
-from privacy.cells.choice import CellChoice, Purpose
+from privacy.cells.choice import CellChoice
 from privacy.cells.table import OFFERS
 
 CellName = Annotated[str, BeforeValidator(one_of(OFFERS))]
@@ -18,7 +19,7 @@ class CellsSection(Section):
 
     strategy: CellName = "auto"
     branching: Annotated[int, Field(ge=2, le=1024)] | None = None
-    for_: Purpose = Field(default="cells", alias="for")
+    for_: Workload | Literal["listed"] = Field(default="cells", alias="for")
     height: Annotated[int, Field(ge=1, le=8)] | None = None
     splits: Annotated[Number, Field(gt=0, lt=1)] | None = None
 

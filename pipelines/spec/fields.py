@@ -78,10 +78,11 @@ def _list_or_settings(value: Any) -> str:
     if isinstance(value, list):
         return "listed"
     given = value if isinstance(value, dict) else type(value).model_fields
-    return "DiscoverSection" if "discover" in given else "settings"
+    return next((tag for key, tag in _TAGS.items() if key in given), "settings")
 
 
-LISTED, DISCOVER = Tag("listed"), Tag("DiscoverSection")
+_TAGS = {"discover": "DiscoverSection", "tree": "HierarchySection"}
+LISTED, DISCOVER, HIERARCHY = Tag("listed"), Tag("DiscoverSection"), Tag("HierarchySection")
 LIST_OR_SETTINGS = Discriminator(_list_or_settings)
 
 

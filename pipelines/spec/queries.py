@@ -11,6 +11,7 @@ from pipelines.spec.discovered import DiscoverSection
 from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import (
     DISCOVER,
+    HIERARCHY,
     LIST_OR_SETTINGS,
     LISTED,
     SETTINGS,
@@ -19,6 +20,7 @@ from pipelines.spec.fields import (
     Section,
     Text,
 )
+from pipelines.spec.hierarchies import HierarchySection
 from pipelines.spec.measures import MeasureSection
 from pipelines.spec.numbers import (
     MarginalsSection,
@@ -36,6 +38,7 @@ from privacy.cells.choice import CellChoice
 from privacy.counted import counted
 from transforms.aggregation.discovered_key import DiscoveredKey
 from transforms.aggregation.expression import Condition
+from transforms.aggregation.hierarchy_key import Hierarchy
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Box, Scalar
 from transforms.common.errors import SpecError
@@ -43,6 +46,7 @@ from transforms.release.published_columns import name_problems
 from transforms.release.query_rules import (
     all_problems,
     consistency_problems,
+    hierarchy_problems,
     marginal_problems,
     quantile_problems,
     range_problems,
@@ -73,7 +77,8 @@ def _cell(value: Any) -> Scalar:
 
 def _key(value: Any) -> Any:
     if not isinstance(value, list | dict):
-        raise wrong(f"expected a list, {{from: 0, to: 100, step: 5}} or {{discover: true}}, not {show(value)}")
+        settings = "{from: 0, to: 100, step: 5}, {discover: true} or {tree: {Bavaria: [Munich, Hof]}}"
+        raise wrong(f"expected a list, {settings}, not {show(value)}")
     return value
 
 
@@ -81,7 +86,8 @@ Listed = list[Annotated[Scalar, PlainValidator(_cell)]]
 Cells = Annotated[
     Annotated[Listed, Field(min_length=1), LISTED]
     | Annotated[OrderedSection, SETTINGS]
-    | Annotated[DiscoverSection, DISCOVER],
+    | Annotated[DiscoverSection, DISCOVER]
+    | Annotated[HierarchySection, HIERARCHY],
     LIST_OR_SETTINGS,
     BeforeValidator(_key),
 ]
@@ -148,6 +154,8 @@ class QuerySection(Section):
         for box in self.ranges:
             cells = iter(box)
             listed.append(tuple(next(cells) if name in self.ordered else None for name in sorted(self.by)))
+        if self.hierarchy is not None:
+            return CellChoice(workload="levels")
         if self.over is not None:
             return self.over.choice(tuple(listed))
         return CellChoice(workload="listed", listed=tuple(listed)) if listed else CellChoice()
@@ -164,6 +172,14 @@ class QuerySection(Section):
     def discovers(self) -> bool:
         """Whether keys of the query are found privately."""
         return any(key_of(cells) == DiscoveredKey() for cells in self.by.values())
+
+    @property
+    def hierarchy(self) -> tuple[str, Hierarchy] | None:
+        """The key with a hierarchy, and its levels."""
+        for name in sorted(self.by):
+            if isinstance(cells := self.by[name], HierarchySection):
+                return name, cells.hierarchy()
+        return None
 
     @property
     def slides(self) -> bool:
@@ -197,8 +213,21 @@ class QuerySection(Section):
         problems.extend((problem.path, problem.message) for problem in found)
         problems.extend((("publish", *place), text) for place, text in self._no_ranges())
         problems.extend(self._no_marginals())
+        problems.extend(self._no_hierarchy())
         refuse(problems)
         return self
+
+    def _no_hierarchy(self) -> Iterator[Problem]:
+        """Yield why a key cannot have a hierarchy."""
+        names = [name for name, cells in self.by.items() if isinstance(cells, HierarchySection)]
+        for problem in hierarchy_problems(
+            names,
+            ordered=self.ordered,
+            marginals=bool(self.marginals),
+            cells=self.over is not None,
+            consistent=self.consistent,
+        ):
+            yield problem.path, problem.message
 
     def _no_marginals(self) -> Iterator[Problem]:
         """Yield why marginals, or some of them, cannot be published."""
@@ -206,6 +235,8 @@ class QuerySection(Section):
             if not isinstance(number, MarginalsSection):
                 continue
             above, listed = ("publish", place, "marginals"), [name for name in self.by if name not in self.ordered]
+            if self.discovers:
+                yield above, "marginals are for listed keys, and the keys of this query are found; remove them"
             for problem in marginal_problems(number.marginals, listed, self.ordered, consistent=self.consistent):
                 yield (*above, *problem.path), problem.message
             if self.over is not None:
@@ -242,7 +273,9 @@ class QuerySection(Section):
                 known.append([])
 
 
-def key_of(cells: list[Scalar] | OrderedSection | DiscoverSection) -> tuple[Scalar, ...] | OrderedKey | DiscoveredKey:
+def key_of(
+    cells: list[Scalar] | OrderedSection | DiscoverSection | HierarchySection,
+) -> tuple[Scalar, ...] | OrderedKey | DiscoveredKey:
     """Return the cells of a key: the listed ones, or those of an ordered key or of one that is found."""
     return tuple(cells) if isinstance(cells, list) else cells.key()
 

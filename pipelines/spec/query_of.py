@@ -35,6 +35,7 @@ def query_of(section: QuerySection, *, every: int, strategy: Strategy, distance:
         quantiles=section.quantiles,
         ranges=section.ranges,
         marginals=section.marginals,
+        hierarchy=section.hierarchy,
         weight=section.weight,
         expected=section.expected,
         consistent=section.consistent,

@@ -5,7 +5,6 @@ from typing import Any
 from pipelines.spec.durations import duration_text
 from privacy.planning.plan import Plan
 from privacy.series import Series
-from transforms.release.marginal_tables import marginal_name
 
 
 def series_document(series: Series, plan: Plan) -> dict[str, Any]:
@@ -20,12 +19,12 @@ def series_document(series: Series, plan: Plan) -> dict[str, Any]:
 
 
 def series_text(number: dict[str, Any]) -> str:
-    """Return the kind, the width and step of sliding windows, and the keys of marginals, as text.
+    """Return the kind, the width and step of sliding windows, and the name of marginals, as text.
 
     >>> series_text({"kind": "sliding", "width": "7d", "every": "1d"})
     'sliding 7d/1d'
-    >>> series_text({"kind": "level_marginal", "marginal": ["region"]})
+    >>> series_text({"kind": "level_marginal", "marginal": "by region"})
     'level_marginal by region'
     """
     text = f"{number['kind']} {number['width']}/{number['every']}" if "width" in number else str(number["kind"])
-    return f"{text} {marginal_name(tuple(number['marginal']))}" if "marginal" in number else text
+    return f"{text} {number['marginal']}" if "marginal" in number else text

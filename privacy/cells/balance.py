@@ -205,7 +205,7 @@ def balanced(asked: Asked, power: int, changes: int) -> Marginals:
         charge = (1 - tie) * apart + tie * alone
         best = np.sqrt(best_squares(of, charge)[0])
         found += [best] if power == 2 else [*_best_weights(of, charge, _starts(best))]
-    tried = {whole for weights in found for whole in _rounded(weights)}
+    tried = {whole for weights in found for whole in rounded(weights)}
     weights = cheapest(sorted(tried), cost)
     used = [place for place, weight in enumerate(weights) if weight]
     return Marginals(
@@ -215,7 +215,7 @@ def balanced(asked: Asked, power: int, changes: int) -> Marginals:
     )
 
 
-def _rounded(weights: Floats) -> set[tuple[int, ...]]:
+def rounded(weights: Floats) -> set[tuple[int, ...]]:
     """Return small integers in about these proportions; the first one is never 0."""
     tried = set()
     for largest in range(1, LARGEST_WEIGHT + 1):

@@ -7,8 +7,8 @@ from privacy.cells.averages import Workload
 from privacy.cells.boxes import Range
 from privacy.problems import RuleError
 
-Purpose = Workload | Literal["listed"]
-"""Purpose of cells: a workload; or single cells and the listed ranges, with equal weight."""
+Purpose = Workload | Literal["listed", "levels"]
+"""Purpose of cells: a workload; single cells and the listed ranges, with equal weight; or those of a hierarchy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class CellChoice:
         name: key of privacy.cells.table.OFFERS.
         branching: of a tree.
         workload: the queries over the ordered axes that are to be accurate: single cells, all prefixes, or all ranges;
-            or single cells and the listed ranges, with equal weight.
+            or single cells and the listed ranges, with equal weight; or all levels of a hierarchy.
         listed: cells of each listed range along each axis, None on an axis without an order.
         height: of a kdtree, the number of splits of a region along each axis.
         splits: of a kdtree, the share of a sample's budget for choosing splits.
@@ -44,7 +44,7 @@ class CellChoice:
     @property
     def along(self) -> Workload:
         """Queries along each ordered axis."""
-        return "cells" if self.workload == "listed" else self.workload
+        return "cells" if self.workload == "listed" or self.workload == "levels" else self.workload
 
     @property
     def asks(self) -> bool:

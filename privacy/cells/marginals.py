@@ -39,13 +39,10 @@ import numpy as np
 
 from privacy.cells.averages import Workload
 from privacy.cells.corners import Corner
-from privacy.cells.sums import Floats, Ints
+from privacy.cells.sums import Floats, Ints, exactly_summed
 
 Kept = tuple[int, ...]
 """Axes that a block keeps, increasing."""
-
-DIGITS = 52
-"""Estimates are multiples of this power of 1/2 of their size: then sums of any of them are exact in float64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +162,7 @@ class Marginals:
         given = dict(zip(self.kept, np.split(nodes, np.cumsum(self.counts)[:-1], axis=-1), strict=True))
         weight = dict(zip(self.kept, self.weights, strict=True))
         parts = [weight[one] * given[one] if one in given else None for one in walk.closed]
-        return _exact(self.solve(walk.down(parts)))
+        return exactly_summed(self.solve(walk.down(parts)))
 
     def solve(self, queries: Floats) -> Floats:
         """Return (S^T S)^-1 times queries: float64 [.., cells] to [.., cells]."""
@@ -274,15 +271,3 @@ def _walk(table: Marginals) -> _Walk:
         rest = math.fsum(shares[other] * summed[other] for other in range(place) if sets[other] > one)
         shares.append((1 / value - rest) / summed[place])
     return _Walk(table.shape, closed, above, shares)
-
-
-def _exact(cells: Floats) -> Floats:
-    """Return cells [.., cells] rounded so that no sum of cells of a row is rounded in float64.
-
-    >>> _exact(np.array([1 / 3, 2 / 3])).sum() == _exact(np.array([2 / 3, 1 / 3])).sum()
-    np.True_
-    """
-    _, exponent = np.frexp(np.abs(np.ascontiguousarray(cells)).sum(axis=-1, keepdims=True))
-    unit = np.ldexp(1.0, exponent - DIGITS)
-    found: Floats = np.rint(cells / unit) * unit
-    return found

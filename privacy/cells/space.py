@@ -17,13 +17,18 @@ class Axis:
     Attributes:
         cells: number of cells along it.
         ordered: whether adjacent cells hold adjacent values.
+        children: of a hierarchy, the number of nodes below each node, for each layer above the cells
+            (privacy.cells.nested); empty without one.
     """
 
     cells: int
     ordered: bool = False
+    children: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         at_least("cells", self.cells, 1)
+        if self.children and (self.ordered or sum(self.children[0]) != self.cells):
+            raise ValueError(f"children: a hierarchy of the {self.cells} cells of an axis without an order")
 
 
 Space = tuple[Axis, ...]

@@ -4,20 +4,22 @@ from collections.abc import Iterator
 
 from privacy.cells.balance import MarginalsOffer
 from privacy.cells.base import Along, Sketcher
-from privacy.cells.choice import CellChoice
+from privacy.cells.choice import CellChoice, Purpose
 from privacy.cells.each import Each
 from privacy.cells.fitting import AUTO, EACH, OPTIMISED, PREFIX, TREE
+from privacy.cells.hierarchy import HierarchyOffer
 from privacy.cells.kdtree.kdtree import KdTree, KdTreeOffer
 from privacy.cells.layers import Layers
 from privacy.cells.marginals import Marginals
 from privacy.cells.mixed import Mixed
+from privacy.cells.nested import Nested
 from privacy.cells.offer import CellOffer, CellTerms, CellUse
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
 from privacy.cells.quadtree import Quadtree, QuadtreeOffer
 from privacy.problems import RuleError
 
-ALONG: dict[str, type[Along]] = {kind.kind: kind for kind in (Layers, Prefixes, Mixed, Quadtree, Marginals)}
+ALONG: dict[str, type[Along]] = {kind.kind: kind for kind in (Layers, Prefixes, Mixed, Quadtree, Marginals, Nested)}
 
 SKETCHERS: dict[str, type[Sketcher]] = {kind.kind: kind for kind in (Each, Product, KdTree)}
 
@@ -31,8 +33,8 @@ OFFERS: dict[str, CellOffer] = {
     "kdtree": KdTreeOffer(),
 }
 
-MARGINALS: CellOffer = MarginalsOffer()
-"""Offer for queries of listed keys with published marginals; it has no name, since nothing else is possible there."""
+WITHOUT_ORDER: dict[Purpose, CellOffer] = {"listed": MarginalsOffer(), "levels": HierarchyOffer()}
+"""Offers for queries without ordered keys, by their purpose; they have no name, since there is no choice."""
 
 
 def strategies(terms: CellTerms) -> tuple[Product, ...]:
@@ -45,7 +47,8 @@ def strategies(terms: CellTerms) -> tuple[Product, ...]:
     >>> best.axes[0].name, cost(others[-1], power=2, changes=4) > 4 * cost(best, power=2, changes=4)
     ('optimised', True)
     """
-    offer = OFFERS[terms.choice.name] if any(axis.ordered for axis in terms.space) else MARGINALS
+    ordered = any(axis.ordered for axis in terms.space)
+    offer = OFFERS[terms.choice.name] if ordered else WITHOUT_ORDER[terms.choice.workload]
     return offer.strategies(terms)
 
 
@@ -78,8 +81,8 @@ def problems(choice: CellChoice, use: CellUse) -> Iterator[RuleError]:
         if getattr(choice, name) is not None and name not in OFFERS[choice.name].settings:
             own = next(one for one, offer in OFFERS.items() if name in offer.settings)
             yield RuleError(f"of a {own}; add strategy: {own}, or remove it", "cells", name)
-    if choice.listed and not use.ordered:
-        yield from MARGINALS.problems(choice, use)
+    if choice.workload in WITHOUT_ORDER and not use.ordered:
+        yield from WITHOUT_ORDER[choice.workload].problems(choice, use)
         return
     if choice.asks and not use.ordered:
         message = "for keys whose cells have an order; give one under by: as {from: 0, to: 100, step: 5}"

@@ -66,11 +66,16 @@ def solve(layers: Layered, queries: Floats) -> Floats:
     return gather(layers, nodes)
 
 
-def variances(layers: Layered) -> Floats:
-    """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1."""
+def variances(layers: Layered, least: int = 0) -> Floats:
+    """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1.
+
+    Args:
+        layers: the strategy.
+        least: layer whose nodes take the place of the cells.
+    """
     model = _model(layers)
     found = model.u[-1]
-    for layer in reversed(range(1, len(layers.weights))):
+    for layer in reversed(range(1 + least, len(layers.weights))):
         u = model.u[layer - 1]
         share = u / layers.down(model.m[layer], layer)
         found = u * (1 - share) + share**2 * layers.down(found, layer)

@@ -25,7 +25,7 @@ class Demand:
         name: name of the query.
         measure: the summed quantity, on the plain grid; the plan makes it fine if Gaussian noise requires it.
         cells: number of cells.
-        axes: arrangement of the cells; empty if none of the axes has an order and no marginal is published.
+        axes: arrangement of the cells; empty if no axis has an order or a hierarchy and no marginal is published.
         series: published numbers.
         weight: share of the budget, relative to the other queries.
         choice: settings of the strategy in time.
@@ -50,7 +50,7 @@ class Demand:
     apart: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        needed = bool(self.over.listed) or any(axis.ordered for axis in self.axes)
+        needed = bool(self.over.listed) or any(axis.ordered or axis.children for axis in self.axes)
         if self.axes and (cells_of(self.axes) != self.cells or not needed):
             raise ValueError(
                 f"query {self.name}: axes are for {counted(self.cells, 'cell')}, one of them with an order at least"

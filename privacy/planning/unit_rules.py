@@ -13,7 +13,7 @@ SUMS = "a unit counts once in each cell, so that sums over cells count it severa
 
 
 def unit_problems(
-    *, over: bool, quantiles: bool, ranges: bool, near: bool, marginals: bool = False
+    *, over: bool, quantiles: bool, ranges: bool, near: bool, marginals: bool = False, hierarchy: bool = False
 ) -> Iterator[RuleError]:
     """Yield the reasons why a query cannot count units that may have several entries at a time.
 
@@ -23,6 +23,7 @@ def unit_problems(
         ranges: whether sums over ranges are published.
         near: whether only the place of a unit is protected.
         marginals: whether marginals are published.
+        hierarchy: whether a key has a hierarchy.
     """
     instead = "use measure: count, or constraint: {entries: 1}"
     if near:
@@ -32,6 +33,8 @@ def unit_problems(
         yield RuleError(f"{message}; {instead}", "measure")
     if over and not (ranges or marginals):
         yield RuleError(f"{SUMS}; remove it, or {instead}", "cells")
+    if hierarchy:
+        yield RuleError(f"{SUMS}, also those of a tree; list the values, or {instead}", "by")
     for asked, what in ((quantiles, "quantiles"), (ranges, "ranges"), (marginals, "marginals")):
         if asked:
             yield RuleError(f"{what}: {SUMS}; remove them, or {instead}", "publish")

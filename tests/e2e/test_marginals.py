@@ -1,4 +1,4 @@
-"""A release with marginals: rows, answers and truth are those of DuckDB's `GROUP BY CUBE`."""
+"""A release with marginals and a hierarchy: rows and answers are those of DuckDB's `GROUP BY CUBE` and `ROLLUP`."""
 
 import json
 import shutil
@@ -10,7 +10,14 @@ import pytest
 from tests.e2e.specs import DAY, NO_NOISE, START, CommandLine, changelog, write, write_spec
 
 KEYS = ("by: {ward: [a, b, other]}", "by: {ward: [a, b, other], age: [31, 33, 35, 41, 43]}")
-PUBLISH = ("publish: [level, change]", "publish: [level, {marginals: [[], [ward], [age]]}]")
+PUBLISH = (
+    "publish: [level, change]",
+    """publish: [level, {marginals: [[], [ward], [age]]}]
+  - name: places
+    measure: count
+    by: {ward: {tree: {South: [a, b], North: [other]}}}
+    publish: [level]""",
+)
 ANYONE = ('    where: "age >= 0"\n', "")
 DAYS = range(1, 6)
 
@@ -46,6 +53,24 @@ def cube() -> dict[tuple[int, str, str], int]:
     return {(day, ward, age): count for day, ward, age, count in found}
 
 
+def rollup() -> dict[tuple[int, str], int]:
+    """Return the count of each day and place, region or `all`."""
+    there = states()
+    rows = duckdb.connect().sql(
+        """
+        select day, coalesce(kind, region, 'all'), count(*)
+        from (
+            select day, case when ward in ('a', 'b') then ward else 'other' end as kind,
+                case when ward in ('a', 'b') then 'South' else 'North' end as region
+            from there
+        )
+        group by day, rollup (region, kind)
+        """
+    )
+    assert there.num_rows
+    return {(day, place): count for day, place, count in rows.fetchall()}
+
+
 def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
     say = CommandLine(tmp_path, capsys)
     write(tmp_path / "data/day.parquet", changelog())
@@ -57,8 +82,9 @@ def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
     shutil.rmtree(tmp_path / "private")
     shutil.rmtree(tmp_path / "data")
 
-    shown = json.loads(say("show", "public", "--json").out)["estimates"]
+    everything = json.loads(say("show", "public", "--json").out)["estimates"]
 
+    shown = [row for row in everything if row["query"] == "beds"]
     days = {f"{START + day * DAY:%Y-%m-%dT%H:%M:%S}": day for day in DAYS}
     expected = cube()
     values = {(days[row["window_end"][:19]], row["ward"], row["age"]): row["value"] for row in shown}
@@ -72,11 +98,19 @@ def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
             == values[day, "all", "all"]
             == sum(values[day, "all", age] for age in ("31", "33", "35", "41", "43"))
         )
+    of_places = [row for row in everything if row["query"] == "places"]
+    places = {(days[row["window_end"][:19]], row["ward"]): row["value"] for row in of_places}
+    assert len(places) == len(of_places) == 5 * (3 + 2 + 1)
+    expected_places = rollup()
+    assert places == {key: pytest.approx(expected_places.get(key, 0), abs=1e-6) for key in places}
+    assert expected_places.keys() <= places.keys()
     kinds = {row["kind"] for row in shown}
     assert kinds == {"level", "level_marginal"}
 
     (answered,) = json.loads(
-        say("answer", "public", "--where", "ward = 'b'", "--window", "2026-01-05T00:00:00Z", "--json").out
+        say(
+            "answer", "public", "--query", "beds", "--where", "ward = 'b'", "--window", "2026-01-05T00:00:00Z", "--json"
+        ).out
     )["answers"]
     (same,) = [
         row
@@ -85,12 +119,10 @@ def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
     ]
     for name in ("value", "stddev"):
         assert answered[name] == pytest.approx(same[name], abs=1e-9)
-    marginals = {
-        tuple(number["marginal"]): number for number in compared["queries"][0]["numbers"] if "marginal" in number
-    }
-    assert [*marginals] == [(), ("ward",), ("age",)]
+    marginals = {number["marginal"]: number for number in compared["queries"][0]["numbers"] if "marginal" in number}
+    assert [*marginals] == ["total", "by ward", "by age"]
     assert all(number["rmse_observed"] < 1e-6 < number["truth"] for number in marginals.values())
-    assert marginals["age",]["rows"] == 5 * 5
+    assert marginals["by age"]["rows"] == 5 * 5
     assert "level_marginal by ward" in planned.out
     assert say("report", "public").code == 0
     assert "beds, by ward" in (tmp_path / "report.html").read_text()

@@ -16,6 +16,7 @@ from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
 from transforms.aggregation.discovered_key import DiscoveredKey
 from transforms.aggregation.expression import Condition
+from transforms.aggregation.hierarchy_key import Hierarchy
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.common.windows import Windows
 
@@ -44,6 +45,7 @@ class Query:
         quantiles: Quantiles of the one ordered key, for each published number.
         ranges: Cells whose sums are published, for each number and each combination of listed values.
         marginals: Keys that each published marginal keeps, in the order of `by`; it adds up over the other keys.
+        hierarchy: Key with a hierarchy of its listed values, whose inner nodes are published; `over` gives them noise.
         consistent: Whether levels, entered and left are made non-negative and consistent with each other.
     """
 
@@ -59,6 +61,7 @@ class Query:
     quantiles: tuple[float, ...] = ()
     ranges: tuple[Box, ...] = ()
     marginals: tuple[tuple[str, ...], ...] = ()
+    hierarchy: tuple[str, Hierarchy] | None = None
     consistent: bool = False
     strategy: Choice = field(default_factory=Choice)
     over: CellChoice = field(default_factory=CellChoice)
@@ -72,7 +75,7 @@ class Query:
             name=self.name,
             measure=self.measure,
             cells=self.cells,
-            axes=self.axes if self.ordered or self.over.listed else (),
+            axes=self.axes if self.ordered or self.over.workload in ("listed", "levels") else (),
             series=self.publish,
             weight=self.weight,
             choice=self.strategy,
@@ -100,8 +103,15 @@ class Query:
     @property
     def axes(self) -> Space:
         """Arrangement of the cells: an axis for each key; the last one varies fastest."""
-        ordered = dict(self.ordered)
-        return tuple(Axis(cells=len(key), ordered=name in ordered) for name, key in self.by)
+        ordered, (over, hierarchy) = dict(self.ordered), self.hierarchy or ("", None)
+        return tuple(
+            Axis(
+                cells=len(key),
+                ordered=name in ordered,
+                children=() if hierarchy is None or name != over else hierarchy.children,
+            )
+            for name, key in self.by
+        )
 
     @property
     def ordered(self) -> tuple[tuple[str, OrderedKey], ...]:
@@ -135,7 +145,8 @@ class Query:
     @property
     def together(self) -> bool:
         """Whether all cells of a window are processed at once."""
-        at_once = self.consistent or self.adaptive is not None or bool(self.quantiles or self.ranges or self.marginals)
+        sums = bool(self.quantiles or self.ranges or self.marginals) or self.hierarchy is not None
+        at_once = self.consistent or self.adaptive is not None or sums
         return at_once or self.over.asks or bool(self.apart) or self.discovers
 
     @property

@@ -6,19 +6,23 @@ A query with several components or parts names its nodes `query`, `query/count`,
 of a level, the initial or a single one, has no `node_start`.
 
 Under a strategy over cells nodes are sums over several of them: a key with an order then states the range of cells and
-the layer of the strategy's tree, and a listed key over which a node adds up has the text `all`. `noisy_value` and
-`scale` are those of the sum itself, without its weight. A sum with different weights for its cells
-(privacy.cells.mixed) stays weighted, as in the plan.
+the layer of the strategy's tree, a key with a hierarchy the name of the inner node, and a listed key over which a node
+adds up has the text `all`. `noisy_value` and `scale` are those of the sum itself, without its weight. A sum with
+different weights for its cells (privacy.cells.mixed) stays weighted, as in the plan.
 """
+
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privacy.cells.nested import Nested
 from privacy.cells.product import Product
 from privacy.noise.distributions import widened
 from privacy.planning.linear_part import LinearPart
 from privacy.series import BEFORE_ALL
+from transforms.aggregation.hierarchy_key import Hierarchy
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.release.marginal_tables import ALL
@@ -79,15 +83,17 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Linear
 def _node_keys(aggregation: Aggregation, number: int, over: Product, rows: int) -> dict[str, pa.Array]:
     """Return the key columns of nodes over cells; a key with an order has the first and the last cell and the layer."""
     columns: dict[str, pa.Array] = {name: pa.nulls(rows, kind) for name, kind in key_types(aggregation.queries).items()}
-    by = aggregation.queries[number].by
-    node, keys = np.arange(over.nodes), list(by)
+    query = aggregation.queries[number]
+    node, keys = np.arange(over.nodes), list(query.known)
     for axis in reversed(over.axes):
         node, place = np.divmod(node, axis.nodes)
         for begin, end in reversed(axis.boxes()):
             name, key = keys.pop()
             kind = columns[name].type
             labels, at = published_cells(key, kind, 0, len(key)), begin[place]
-            if isinstance(key, OrderedKey):
+            if query.hierarchy is not None and name == query.hierarchy[0]:
+                labels, at = _node_names(labels, query.hierarchy[1], cast(Nested, axis)), place
+            elif isinstance(key, OrderedKey):
                 labels, at = _node_ranges(labels, begin, end, axis.layer()), place
             elif len(key) > 1 and (end - begin).max() > 1:  # sums over all cells of a listed key
                 labels, at = (
@@ -97,6 +103,17 @@ def _node_keys(aggregation: Aggregation, number: int, over: Product, rows: int) 
             places = pa.array(np.tile(at.astype(np.int32), rows // over.nodes))
             columns[name] = pa.DictionaryArray.from_arrays(places, labels).cast(kind)
     return columns
+
+
+def _node_names(labels: pa.Array, hierarchy: Hierarchy, axis: Nested) -> pa.Array:
+    """Return the names of nodes of a hierarchy; a value that is a node of an upper level too states that level."""
+    found = labels.to_pylist()
+    for layer, (level, weight) in enumerate(zip(hierarchy.levels, axis.weights[1:], strict=True), start=1):
+        if weight:
+            names, ends = dict(zip(level.places, level.names, strict=True)), np.cumsum(axis.sizes()[layer])
+            values = labels.take(pa.array(ends - 1)).to_pylist()
+            found += [names.get(place, f"{value}, level {layer}") for place, value in enumerate(values)]
+    return pa.array(found, pa.string())
 
 
 def _node_ranges(labels: pa.Array, begin: np.ndarray, end: np.ndarray, layer: np.ndarray) -> pa.Array:

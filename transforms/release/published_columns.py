@@ -73,13 +73,15 @@ def columns_of_some(queries: Sequence[Query]) -> tuple[Column, ...]:
 def key_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
     """Return every key of the release and its published type: int64 if all its values are integers, else text.
 
-    A key is text if a marginal adds up over it, since it then also has the value `all`.
+    A key is text if a marginal adds up over it, since it then also has the value `all`, or if it has a hierarchy.
     """
     kinds: dict[str, set[type]] = {name: set() for query in queries for name, _ in query.by}
     for query in queries:
         for marginal in query.marginals:
             for name in dict(query.by).keys() - set(marginal):
                 kinds[name].add(str)
+        if query.hierarchy is not None:
+            kinds[query.hierarchy[0]].add(str)
         for name, _ in query.ordered:
             kinds[name].add(str)
         for name, cells in query.listed:

@@ -32,7 +32,14 @@ from privacy.series import Ints, Series, totals
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query
 from transforms.release.estimated_numbers import estimates_of
-from transforms.release.marginal_tables import Marginal, by_marginal, marginal_estimates, marginal_kind, over_marginal
+from transforms.release.marginal_tables import (
+    Marginal,
+    by_marginal,
+    marginal_estimates,
+    marginal_kind,
+    marginals_of,
+    over_marginal,
+)
 from transforms.release.protected import Protected
 from transforms.release.published_columns import (
     SAMPLED,
@@ -62,7 +69,7 @@ def estimates_table(protected: Protected, aggregation: Aggregation, released: Li
         tables.append(_by_number(aggregation, released.query, series, first_cell, sums[0].shape[1], numbers))
         tables += _quantiles(aggregation, released, series, sums)
         tables += _ranges(aggregation, released, series, sums)
-        for marginal in aggregation.queries[released.query].marginals:
+        for marginal in marginals_of(aggregation.queries[released.query]):
             of_rows = _columns(marginal_estimates(series, sums, aggregation, released, marginal))
             of_rows |= only_of_some(aggregation, len(of_rows["value"]))
             tables.append(_by_marginal(aggregation, released.query, series, marginal, of_rows))
@@ -149,7 +156,7 @@ def _by_marginal(
         aggregation: The aggregation.
         number: Number of the query.
         series: The series.
-        marginal: Keys that the marginal keeps.
+        marginal: The marginal.
         numbers: Columns of the numbers, [numbers x rows of the marginal].
     """
     queries = aggregation.queries
@@ -243,7 +250,7 @@ def truth_table(
         if query.ranges:
             ranges = {name: _known(query, [over_ranges(part, query) for part in each]) for name, each in sums.items()}
             tables.append(_by_listed(aggregation, number, one, range_kind(one), range_labels(query), ranges))
-        for marginal in query.marginals:
+        for marginal in marginals_of(query):
             of_rows = {
                 name: _known(query, [over_marginal(part, query, marginal) for part in each])
                 for name, each in sums.items()

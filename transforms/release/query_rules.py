@@ -180,6 +180,29 @@ def all_problems(listed: Mapping[str, Sequence[Scalar]], marginals: Sequence[Col
             yield RuleError(message, "by", name, list(values).index(ALL))
 
 
+def hierarchy_problems(
+    names: Sequence[str], *, ordered: Collection[str], marginals: bool, cells: bool, consistent: bool
+) -> Iterator[RuleError]:
+    """Yield why keys cannot have a hierarchy.
+
+    Args:
+        names: Keys with a hierarchy.
+        ordered: Keys whose cells are ranges.
+        marginals: Whether marginals are published.
+        cells: Whether the query has settings for sums over cells.
+        consistent: Whether the query's numbers are made consistent.
+    """
+    for name in names[1:]:
+        yield RuleError("a second key with a tree; list the values of this one", "by", name)
+    asked = {f"ranges of {', '.join(ordered)}": ordered, "marginals": marginals, "cells": cells}
+    asked["consistent"] = consistent
+    for name in names[:1]:
+        for what, there in asked.items():
+            if there:
+                message = f"a tree does not go together with {what} yet; remove one of the two"
+                yield RuleError(message, "by", name)
+
+
 def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
     """Yield the rules that a query of a plan breaks."""
     measure, span = query.measure, plan.promise.protects.span
@@ -203,3 +226,8 @@ def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
     if query.marginals:
         yield from marginal_problems(query.marginals, read.listed, ordered, consistent=query.consistent)
         yield from all_problems(dict(query.listed), query.marginals)
+    if query.hierarchy is not None:
+        marginals, name = bool(query.marginals), query.hierarchy[0]
+        yield from hierarchy_problems(
+            [name], ordered=ordered, marginals=marginals, cells=False, consistent=query.consistent
+        )

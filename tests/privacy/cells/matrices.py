@@ -7,6 +7,7 @@ from privacy.cells.layers import Layers
 from privacy.cells.marginals import Marginals
 from privacy.cells.mixed import Mixed
 from privacy.cells.mixing import mixed
+from privacy.cells.nested import Nested
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
 from privacy.cells.quadtree import quadtree
@@ -44,6 +45,8 @@ PRODUCTS = [
         (MIXED[0], MIXED[2]),
         (Marginals(shape=(3, 4, 2), kept=((0, 1, 2), (0, 1), (1, 2), ()), weights=(2, 3, 1, 4)),),
         (Marginals(shape=(2, 3, 1), kept=((0, 1, 2), (1,), (2,)), weights=(1, 2, 3)),),
+        (Nested(children=((2, 1, 3), (1, 2), (2,)), weights=(2, 3, 0, 1)),),
+        (Layers(cells=2), Nested(children=((3, 1), (2,)), weights=(1, 0, 2))),
     )
 ]
 

@@ -13,6 +13,9 @@ import pytest
 
 from privacy.accounting.accounting import Budget
 from privacy.cells.choice import CellChoice
+from privacy.cells.layers import Layers
+from privacy.cells.nested import Nested
+from privacy.cells.product import Product
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.linear_part import LinearPart
@@ -20,6 +23,8 @@ from privacy.planning.make_plan import make_plan
 from privacy.planning.promise import Promise
 from privacy.series import Series, totals
 from privacy.strategies.choice import Choice
+from tests.transforms.plans import laplace_plan
+from transforms.aggregation.hierarchy_key import Node, hierarchy_of, values_of
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Timeline, planned
 from transforms.release.linear_chunk import add_noise, step
@@ -169,6 +174,76 @@ def test_means_of_a_marginal_are_those_of_all_its_entries() -> None:
     value, stddev, low, high = (rows[name].to_numpy() for name in ("value", "stddev", "ci_low", "ci_high"))
     assert (abs(value - mean) < 10 * stddev).all()
     assert ((low < value) & (value < high) & (high - low < 7 * stddev)).all()
+
+
+PLACES = (
+    Node("South", (Node("Upper", (Node("u"), Node("v"))), Node("w"))),
+    Node("North", (Node("x"), Node("y"), Node("z"))),
+    Node("other"),
+)
+INNER = {"Upper": [0, 1], "South": [0, 1, 2], "North": [3, 4, 5], "all": [*range(7)]}
+
+
+def in_places(publish: tuple[Series, ...] = (LEVEL,)) -> tuple[Aggregation, LinearPart]:
+    """Return an aggregation by places with a hierarchy and by sex, and the part of levels."""
+    query = Query(
+        name="people",
+        measure=Measure(kind="count"),
+        by=(("place", values_of(PLACES)), ("sex", ("f", "m"))),
+        publish=publish,
+        hierarchy=("place", hierarchy_of(PLACES, root="all")),
+        over=CellChoice(workload="levels"),
+    )
+    timeline = Timeline(start=0, every=10, windows=WINDOWS)
+    plan, aggregation = laplace_plan((query,), AtMost(2), timeline)
+    return aggregation, plan.linear(0, "net")[0]
+
+
+def test_inner_nodes_of_a_hierarchy_add_up_and_have_the_deviation_of_their_noise() -> None:
+    aggregation, released = in_places()
+    leaves = np.random.default_rng(5).integers(0, 9_000, (1, 1 + WINDOWS, 14))
+
+    table = estimates_table(add_noise(leaves, released), aggregation, released, 0)
+
+    assert released.over is not None
+    covariance, (noise,) = released.over.solve(np.eye(14)), released.noise
+    cells = of_kind(table, "level")["value"].to_numpy().reshape(WINDOWS, 7, 2)
+    in_time = released.strategy.variances(LEVEL, WINDOWS) * noise.variance
+    rows = of_kind(table, "level_marginal")
+    assert rows.num_rows == WINDOWS * len(INNER) * 2
+    truth = truth_table(leaves, leaves, aggregation, 0, (LEVEL,), 0)
+    for name, places in INNER.items():
+        for column, sex in enumerate("fm"):
+            one, exact = (
+                found.filter(pc.and_(pc.equal(found["place"], name), pc.equal(found["sex"], sex)))
+                for found in (rows, of_kind(truth, "level_marginal"))
+            )
+            query = np.zeros((7, 2))
+            query[places, column] = 1
+            expected = np.sqrt(in_time * (query.ravel() @ covariance @ query.ravel()))
+            assert one["value"].to_pylist() == cells[:, places, column].sum(axis=1).tolist()
+            assert one["stddev"].to_numpy() == pytest.approx(expected)
+            assert (abs(one["value"].to_numpy() - exact["exact"].to_numpy()) < 10 * expected).all()
+            held = totals(LEVEL, leaves[0]).reshape(WINDOWS, 7, 2)[:, places, column].sum(axis=1)
+            assert exact["exact"].to_pylist() == held.tolist()
+
+
+def test_nodes_of_a_hierarchy_have_its_names() -> None:
+    aggregation, released = in_places()
+    leaves = np.random.default_rng(8).integers(0, 9_000, (1, 1 + WINDOWS, 14))
+    over = Product(
+        axes=(Nested(children=aggregation.queries[0].axes[0].children, weights=(1, 2, 1, 1)), Layers(cells=2))
+    )
+    exactly = replace(released, over=over, noise=(replace(released.noise[0], scale=1e-9),))
+
+    table = nodes_table(add_noise(leaves, exactly), aggregation, exactly, 0).slice(0, over.nodes)
+
+    sums = {(row["place"], row["sex"]): row["noisy_value"] for row in table.to_pylist()}
+    exact = leaves[0, 0].reshape(7, 2)
+    assert len(sums) == over.nodes
+    for name, places in INNER.items():
+        assert sums[name, "m"] == exact[places, 1].sum()
+    assert sums["w, level 1", "f"] == sums["w", "f"] == exact[2, 0]
 
 
 @pytest.mark.slow

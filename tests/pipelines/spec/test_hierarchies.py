@@ -1,0 +1,77 @@
+"""`{tree: ...}` under `by:`: what is read, and what is refused with a reason."""
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.spec.load import Spec, load
+from privacy.cells.choice import CellChoice
+from tests.e2e.specs import SPEC
+from tests.pipelines.spec_text import changed
+from transforms.common.errors import SpecError
+
+TREE = "{Bavaria: [{Upper: [Munich, Rosenheim]}, Hof], Hesse: [Kassel], East: [other]}"
+
+
+def loaded(folder: Path, tree: str, *changes: tuple[str, str]) -> Spec:
+    text = SPEC
+    for old, new in (("by: {ward: [a, b, other]}", f"by: {{ward: {{tree: {tree}}}, age: [1, 2]}}"), *changes):
+        text = changed(old, new, text)
+    path = folder / "spec.yaml"
+    path.write_text(text)
+    return load(path)
+
+
+def test_values_are_the_cells_and_inner_nodes_are_the_levels(tmp_path: Path) -> None:
+    (query,) = loaded(tmp_path, TREE).queries
+    assert dict(query.by)["ward"] == ("Munich", "Rosenheim", "Hof", "Kassel", "other")
+    assert query.hierarchy is not None
+    name, hierarchy = query.hierarchy
+    assert name == "ward"
+    assert [level.names for level in hierarchy.levels] == [("Upper",), ("Bavaria", "Hesse", "East"), ("all",)]
+    assert query.over == CellChoice(workload="levels")
+    assert query.axes[1].children == hierarchy.children
+    assert query.together
+
+
+def test_the_order_of_nodes_counts_in_the_digest_of_the_spec(tmp_path: Path) -> None:
+    one = loaded(tmp_path, "{A: [1, 2], B: [3]}").sha256
+    assert one == loaded(tmp_path, "[{A: [1, 2]}, {B: [3]}]").sha256
+    assert one != loaded(tmp_path, "{B: [3], A: [1, 2]}").sha256
+
+
+@pytest.mark.parametrize(
+    ("tree", "changes", "message"),
+    [
+        ("{path: places.csv, child: town, parent: state}", [], "tree: a tree in a file is not supported yet"),
+        ("[a, b]", [], "tree: has no inner node"),
+        ("{A: [a], B: []}", [], r"tree\.B: has no values"),
+        ("{A: a}", [], r"tree\.A: expected a list of values, or inner nodes"),
+        ("{A: [a, 0.5]}", [], r"tree\.A\[1\]: expected text, a whole number"),
+        ("{A: [a], B: [a]}", [], "'a' is there twice"),
+        ("{A: [A, b]}", [], "'A' is there twice"),
+        ("{A: [other], B: [other]}", [], "'other' is there twice.*every value that is not listed"),
+        ("{A: [all], B: [b]}", [], "all is the name of the root"),
+        ("{a: {b: {c: {d: {e: {f: {g: {h: [i]}}}}}}}, j: [k]}", [], "9 levels of inner nodes; at most 8"),
+        ("{A: [a]}", [("age: [1, 2]", "age: {tree: {B: [1]}}")], r"by\.age: a second key with a tree"),
+        ("{A: [a]}", [("age: [1, 2]", "age: {from: 0, to: 9, step: 3}")], "go together with ranges of age yet"),
+        ("{A: [a]}", [("[level, change]", "[level, {marginals: [[]]}]")], "go together with marginals yet"),
+        ("{A: [a]}", [("measure: count", "measure: count\n    consistent: true")], "with consistent yet"),
+        ("{A: [a]}", [("measure: count", "measure: count\n    cells: {strategy: each}")], "with cells yet"),
+        (
+            "{A: [a]}",
+            [("strategy: disjoint", "strategy: {adaptive: bd}"), ("[level, change]", "[level]")],
+            "by: numbers of a hierarchy are not published adaptively",
+        ),
+        (
+            "{A: [a]}",
+            [("measure: count", "measure: units"), ("epsilon: 1.0", "unit: age\n  epsilon: 1.0")],
+            "by: a unit counts once in each cell",
+        ),
+    ],
+)
+def test_impossible_trees_are_refused_with_the_place_and_the_reason(
+    tmp_path: Path, tree: str, changes: list[tuple[str, str]], message: str
+) -> None:
+    with pytest.raises(SpecError, match=message):
+        loaded(tmp_path, tree, *changes)
