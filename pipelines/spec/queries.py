@@ -77,7 +77,7 @@ def _cell(value: Any) -> Scalar:
 
 def _key(value: Any) -> Any:
     if not isinstance(value, list | dict):
-        settings = "{from: 0, to: 100, step: 5}, {discover: true} or {tree: {Bavaria: [Munich, Hof]}}"
+        settings = "{from: 0, to: 100, step: 5}, {discover: true} or {tree: {A: [a]}}"
         raise wrong(f"expected a list, {settings}, not {show(value)}")
     return value
 
@@ -235,8 +235,6 @@ class QuerySection(Section):
             if not isinstance(number, MarginalsSection):
                 continue
             above, listed = ("publish", place, "marginals"), [name for name in self.by if name not in self.ordered]
-            if self.discovers:
-                yield above, "marginals are for listed keys, and the keys of this query are found; remove them"
             for problem in marginal_problems(number.marginals, listed, self.ordered, consistent=self.consistent):
                 yield (*above, *problem.path), problem.message
             if self.over is not None:

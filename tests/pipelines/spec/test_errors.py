@@ -208,7 +208,8 @@ BROKEN = [
     (
         "[a, b, other]",
         "a",
-        "20: queries[0].by.ward: expected a list, {from: 0, to: 100, step: 5} or {discover: true}, not 'a'",
+        "20: queries[0].by.ward: expected a list, "
+        "{from: 0, to: 100, step: 5}, {discover: true} or {tree: {A: [a]}}, not 'a'",
     ),
     ("[a, b, other]", "[a, b, a]", "20: queries[0].by.ward[2]: 'a' is listed already at [0]"),
     ("[a, b, other]", "[other, b, other]", "20: queries[0].by.ward[2]: 'other' is listed already"),
