@@ -31,6 +31,9 @@ LEVEL = Series(kind="level")
 SLACK = 1024
 """Levels of strategies that round are off by less than this part of an entry."""
 
+MOST_CARRIED = 1000
+"""Most numbers that are kept for each key between windows, unless the spec names the form of its filter."""
+
 GROUPS = 1000
 """Most different variances of levels; more are rounded up to steps of half a percent."""
 
@@ -146,9 +149,14 @@ def listable(strategy: Strategy, *, subgaussian: bool, reacting: bool) -> bool:
         subgaussian: whether tails are known for any weights of nodes, as for Gaussian noise.
         reacting: whether data may react to published numbers.
     """
-    if not strategy.bounded or (strategy.windows is None and not strategy.of_levels):
+    if strategy.windows is None and not strategy.of_levels:
         return False
     return strategy.summed_levels or (subgaussian and not reacting)
+
+
+def small(strategy: Strategy) -> bool:
+    """Return whether the state of a key is small enough for millions of keys, after any number of windows."""
+    return strategy.bounded and strategy.carried(strategy.windows or 1, [LEVEL]) <= MOST_CARRIED
 
 
 def refuse_coarse(strategy: Strategy, windows: int, step: int) -> None:

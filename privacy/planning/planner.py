@@ -23,7 +23,7 @@ from privacy.cells.offer import CellTerms
 from privacy.cells.product import Product
 from privacy.cells.table import strategies
 from privacy.discovery.rules import STRATEGIES as FINDING
-from privacy.discovery.threshold import listable
+from privacy.discovery.threshold import listable, small
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.planning.contribution import Contribution
 from privacy.planning.costed import Costed, Option
@@ -35,6 +35,7 @@ from privacy.planning.statement import unproved
 from privacy.planning.strategy_rules import strategy_problems
 from privacy.problems import RuleError
 from privacy.series import Family, Series
+from privacy.strategies.base import Strategy
 from privacy.strategies.candidates import LARGEST_STATE, Candidate, Needs
 from privacy.strategies.table import EVENTS, OFFERS
 from privacy.ties import cheapest, cheapest_first
@@ -171,11 +172,15 @@ def _candidates(task: PlanningTask) -> Iterator[tuple[str, Candidate]]:
             strategies_ = [piece.strategy for piece in candidate]
             if task.reacting and any(unproved(task.mechanism, one) for one in strategies_):
                 continue
-            if not task.demand.discover or all(
-                listable(one, subgaussian=NOISE[task.mechanism].distribution.stable, reacting=task.reacting)
-                for one in strategies_
-            ):
+            if not task.demand.discover or all(_finds_keys(one, task) for one in strategies_):
                 yield name, candidate
+
+
+def _finds_keys(strategy: Strategy, task: PlanningTask) -> bool:
+    """Return whether keys can be found by a strategy; the state of a key is small unless the spec names a form."""
+    subgaussian = NOISE[task.mechanism].distribution.stable
+    fits = small(strategy) or task.demand.choice.form is not None
+    return fits and listable(strategy, subgaussian=subgaussian, reacting=task.reacting)
 
 
 def _beyond_sparse(task: PlanningTask) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, AtOnce
 from privacy.discovery.budget import of_noise, split
-from privacy.discovery.threshold import Alone
+from privacy.discovery.threshold import Alone, small
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
 from privacy.planning.demand import Demand
@@ -22,6 +22,9 @@ from privacy.problems import RuleError
 from privacy.protection import Span
 from privacy.series import Series
 from privacy.strategies.choice import Choice
+from privacy.strategies.direct.direct import Direct
+from privacy.strategies.factorised.coefficient_kernel import Coefficients
+from privacy.strategies.factorised.factorised import Factorised
 from transforms.aggregation.discovered_key import ANY
 
 DAY = 86_400_000_000
@@ -47,7 +50,7 @@ def planned(
     )
 
 
-def everything(windows: int | None = 100, changes: int = 4) -> Promise:
+def everything(windows: int | None = 24, changes: int = 4) -> Promise:
     return Promise(constraint=AtMost(changes), window=DAY, windows=windows, owner=False)
 
 
@@ -164,3 +167,12 @@ def test_a_smaller_variance_needs_a_smaller_threshold() -> None:
     )
 
     assert wide.threshold(1e-9) - 4096 == pytest.approx(2 * (narrow.threshold(1e-9) - 4096), rel=0.02)
+
+
+def test_the_planner_keeps_the_state_of_a_key_small() -> None:
+    filters = [
+        Factorised(kernel=Coefficients(leak=1e-9, ends=True), windows=windows, initial_level=True)
+        for windows in (100, 2000)
+    ]
+
+    assert [small(one) for one in (Direct(windows=None), *filters)] == [True, True, False]
