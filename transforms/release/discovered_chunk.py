@@ -186,16 +186,16 @@ def publish(part: DiscoveredPart, held: RunningKeys | None, new: NewSums) -> tup
     at = place.fill_null(0).to_numpy().astype(np.int64)
     at[place.is_null().to_numpy(zero_copy_only=False)] = len(held.keys) + np.arange(len(fresh))
     keys, key = pa.concat_arrays([held.keys, fresh]), at[new.sums.key]
-    order = np.argsort(key, kind="stable")
-    sums = KeySums(keys, key[order], new.sums.window[order], new.sums.sum[order])
+    by_key = _ByKey(new.sums, order := np.argsort(key, kind="stable"), key[order])
+    del key
 
     after, shown = [], [SHOWN.empty_table()]
     for some in _slices(0, len(held.keys), new.windows - held.windows):
-        running, rows = _step(part, held.of(some), _dense(sums, some, range(held.windows + 1, new.windows + 1)))
+        running, rows = _step(part, held.of(some), by_key.dense(some, range(held.windows + 1, new.windows + 1)))
         after.append(running)
         shown.append(rows)
     for some in _slices(len(held.keys), len(keys), new.windows + 1):
-        running, rows = _step(part, RunningKeys.new(keys[some]), _dense(sums, some, range(new.windows + 1)))
+        running, rows = _step(part, RunningKeys.new(keys[some]), by_key.dense(some, range(new.windows + 1)))
         after.append(running)
         shown.append(rows)
     public = pa.concat_tables(shown).sort_by([(name, "ascending") for name in SHOWN.names[:3]])
@@ -208,12 +208,21 @@ def _slices(first: int, last: int, windows: int) -> Iterator[slice]:
     return (slice(at, min(at + size, last)) for at in range(first, last, size))
 
 
-def _dense(sums: KeySums, keys: slice, windows: range) -> Ints:
-    """Return the sums of some keys and windows, int64 [windows, keys]; `sums` has its rows in the order of keys."""
-    filled = np.zeros((len(windows), keys.stop - keys.start), dtype=np.int64)
-    rows = slice(*np.searchsorted(sums.key, [keys.start, keys.stop]))
-    np.add.at(filled, (sums.window[rows] - windows.start, sums.key[rows] - keys.start), sums.sum[rows])
-    return filled
+@dataclass(frozen=True, slots=True)
+class _ByKey:
+    """Sums in the order of their keys: `order` [n] has the row of each place, and `key` [n] the key of each place."""
+
+    sums: KeySums
+    order: Ints
+    key: Ints
+
+    def dense(self, keys: slice, windows: range) -> Ints:
+        """Return the sums of some keys and windows, int64 [windows, keys]."""
+        filled = np.zeros((len(windows), keys.stop - keys.start), dtype=np.int64)
+        places = slice(*np.searchsorted(self.key, [keys.start, keys.stop]))
+        rows = self.order[places]
+        np.add.at(filled, (self.sums.window[rows] - windows.start, self.key[places] - keys.start), self.sums.sum[rows])
+        return filled
 
 
 def _step(part: DiscoveredPart, held: RunningKeys, leaves: Ints) -> tuple[RunningKeys, pa.Table]:
