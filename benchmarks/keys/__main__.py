@@ -105,7 +105,7 @@ def run(plan: Plan, contributions: int, keys: int, rng: np.random.Generator) -> 
         keys=len(last),
         there=len(there),
         listed=float(np.abs(level - truth).max(initial=0)),
-        missed=int(np.delete(total, last).max()),
+        missed=int(np.delete(total, last).max(initial=0)),
         seconds=seconds,
         memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     )

@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.epochs.job import Job
+from pipelines.evaluate.error_sums import ErrorSums
+from pipelines.evaluate.found_keys import errors_of_found, truth_of_found
 from pipelines.spec.series import series_document
 from privacy.estimates import Estimates
 from privacy.planning.adaptive_part import AdaptivePart
@@ -35,10 +37,13 @@ TOGETHER = 2**20
 
 def truth_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:
     """Return the published rows with `exact` (before contribution bounding) and `bounded` (after it), without noise."""
-    tables = []
+    tables: list[pa.Table] = []
     for key in sums:
         variant, number, family, chunk = key
         if variant != EXACT:
+            continue
+        if job.aggregation.queries[number].discovers:
+            tables += truth_of_found(job, sums, number)
             continue
         series = [s for s in job.plan.demands[number].series if s.family == family]
         for first_cell, bounded, exact in _sums(job, sums, number, family, chunk):
@@ -73,12 +78,16 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
         truth), `rmse_total` (published numbers compared with the exact truth) and `rows`; `truth`, the root mean square
         of the exact numbers, and `relative_error`, the ratio of `rmse_total` to it; `bias`, the mean deviation of
         bounded numbers, and `bias_last`, in the last window. Cells without a true ratio are left out of its errors. The
-        error of adaptive publication depends on the data, so `rmse_predicted` is None. A choice of a policy by the
+        error of adaptive publication depends on the data, so `rmse_predicted` is None. If keys are found, the numbers
+        are those of found keys, and `found` has the shares of keys that are found, by size. A choice of a policy by the
         other errors uses the data in a way that no accounting covers.
     """
     queries = []
     for number, query in enumerate(job.aggregation.queries):
-        errors: _ByKind = {(series, of): _Errors() for of in _kinds(query) for series in query.publish}
+        if query.discovers:
+            queries.append({"name": query.name, **errors_of_found(job, sums, number, runs=runs)})
+            continue
+        errors: _ByKind = {(series, of): ErrorSums() for of in _kinds(query) for series in query.publish}
         for part in job.plan.of_query(number):
             for chunk in range(job.aggregation.chunks(number)):
                 for _, bounded, exact in _sums(job, sums, number, part.family, chunk):
@@ -96,49 +105,10 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
     return queries
 
 
-_ERRORS = ("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total")
-
-
-class _Errors:
-    """Sums of squared errors over chunks."""
-
-    def __init__(self) -> None:
-        self.squares = dict.fromkeys((*_ERRORS, "truth"), 0.0)
-        self.numbers = dict.fromkeys(self.squares, 0)
-        self.rows = 0
-        self.biases = dict.fromkeys(("bias", "bias_last"), 0.0)
-        self.biased = dict.fromkeys(self.biases, 0)
-
-    def compare(self, aim: np.ndarray, goal: np.ndarray) -> None:
-        """Compare bounded numbers with the exact ones, [numbers, cells]."""
-        self.rows += aim.size
-        self.add("bounding_rmse", aim - goal)
-        self.add("truth", goal)
-        for name, off in (("bias", aim - goal), ("bias_last", (aim - goal)[-1:])):
-            known = off[~np.isnan(off)]
-            self.biases[name] += float(known.sum())
-            self.biased[name] += known.size
-
-    def add(self, name: str, errors: np.ndarray) -> None:
-        known = errors[~np.isnan(errors)]
-        self.squares[name] += float(np.sum(known**2))
-        self.numbers[name] += len(known)
-
-    def summary(self) -> dict[str, Any]:
-        rmse = {
-            name: (total / self.numbers[name]) ** 0.5 if self.numbers[name] else None
-            for name, total in self.squares.items()
-        }
-        total, truth = rmse["rmse_total"], rmse["truth"]
-        relative = None if total is None or not truth else total / truth
-        biases = {name: total / self.biased[name] if self.biased[name] else None for name, total in self.biases.items()}
-        return {**rmse, "rows": self.rows, "relative_error": relative, **biases}
-
-
 _Of = str | Marginal
 """Numbers of a series: empty for its cells, `RANGE` for its ranges, or a marginal."""
 
-_ByKind = Mapping[tuple[Series, _Of], _Errors]
+_ByKind = Mapping[tuple[Series, _Of], ErrorSums]
 
 
 def _kinds(query: Query) -> tuple[_Of, ...]:

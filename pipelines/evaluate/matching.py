@@ -29,7 +29,7 @@ def matching(queries: Sequence[Query], sums: Mapping[NodeKey, Sequence[bytes]]) 
         `cells: {key: [{value, rows, share}]}`, with shares of the matching rows.
     """
     return [
-        _of_query(query, all_matched(sums.get((MATCHED, number, "net", 0), ()), query.cells))
+        _of_query(query, all_matched(sums.get((MATCHED, number, "net", 0), ()), 1 if query.discovers else query.cells))
         for number, query in enumerate(queries)
     ]
 
@@ -48,11 +48,13 @@ def _of_query(query: Query, matched: Matched) -> dict[str, Any]:
 
 
 def _by_key(query: Query, matched: Matched) -> dict[str, list[dict[str, Any]]]:
-    """Return the matching rows by each value of each key."""
+    """Return the matching rows by each value of each key; none if keys are found."""
+    if query.discovers:
+        return {}
     grid = matched.cells.reshape([len(values) for _, values in query.by])
     kinds, total = key_types([query]), int(matched.cells.sum())
     found = {}
-    for place, (key, values) in enumerate(query.by):
+    for place, (key, values) in enumerate(query.known):
         rows = grid.sum(axis=tuple(other for other in range(grid.ndim) if other != place))
         labels = published_cells(values, kinds[key], 0, len(values)).cast(pa.string()).to_pylist()
         found[key] = [
@@ -102,6 +104,8 @@ def warnings(queries: Sequence[dict[str, Any]]) -> Iterator[str]:
                 f"{where}: {matched['share_outside']:.0%} of the rows are of times outside the closed windows of the "
                 "schedule"
             )
+        if "found" in query and not any(size["share"] for size in query["found"]):
+            yield f"{where}: no key is found: all are too small; see the threshold that `plan` states"
         for number in query["numbers"]:
             yield from _of_number(f"{where}, {series_text(number)}", number, matched["share_of_units_cut"] or 0.0)
 

@@ -18,14 +18,13 @@ from pipelines.epochs.job import job_of, timeline_of
 from pipelines.epochs.killed import clean
 from pipelines.epochs.plans import has_begun, plan_for
 from pipelines.evaluate.errors import errors_of, truth_of
+from pipelines.evaluate.found_keys import found_text
 from pipelines.evaluate.matching import matching, matching_text, warnings
-from pipelines.spec.load import Spec
 from pipelines.spec.paths import within
 from pipelines.spec.series import series_text
 from pipelines.store.store import Store
 from privacy.counted import counted
 from transforms.common.cloud import refuse_unreachable
-from transforms.common.errors import SpecError
 from transforms.common.sinks import write_table
 
 NOTICE = "NOT FOR RELEASE: exact values and errors computed from them; keep this on the private side"
@@ -104,7 +103,6 @@ def evaluate(
     refuse_unreachable([output])
     if output is not None and within(output, spec.output.public):
         raise ArgumentError("truth", "lies inside output.public; exact values never go there", output)
-    _refuse_found(spec)
     about: dict[str, Any] = {"release": spec.release, "runs": runs, "public": spec.output.public}
     if timeline_of(spec, moment).windows == 0:
         return Evaluated(windows=0, **about)
@@ -127,15 +125,6 @@ def evaluate(
         for query, matched in zip(queries, matching(job.aggregation.queries, sums), strict=True):
             query["matched"] = matched
     return Evaluated(windows=timeline.windows, queries=tuple(queries), warnings=tuple(warnings(queries)), **about)
-
-
-def _refuse_found(spec: Spec) -> None:
-    for number, query in enumerate(spec.queries):
-        if query.discovers:
-            raise SpecError(
-                f"{spec.path}: queries[{number}].by of {query.name!r}: evaluate does not support keys that are found; "
-                "evaluate a copy of the spec that lists some keys"
-            )
 
 
 def evaluate_text(document: dict[str, Any]) -> str:
@@ -173,4 +162,4 @@ def evaluate_text(document: dict[str, Any]) -> str:
         "truth: root mean square of the exact numbers; in total: error of published numbers, also as a share of the "
         "truth; bias: from contribution bounding, on average and in the last window.",
     ]
-    return "\n".join([*lines, *matching_text(document["queries"])])
+    return "\n".join([*lines, *found_text(document["queries"]), *matching_text(document["queries"])])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines import cli
@@ -113,12 +114,35 @@ def test_the_report_lists_keys_by_the_window_in_which_they_were_found(released, 
     assert "Alone" not in page
 
 
+def test_evaluate_states_the_share_of_found_keys_by_size_and_the_error_of_their_numbers(released, monkeypatch) -> None:
+    folder, _ = released
+    monkeypatch.chdir(folder)
+
+    found = evaluate("spec.yaml", until="2026-01-06T00:00:00Z", runs=3, truth="truth.parquet")
+
+    towns = found.queries[0]
+    assert towns["found"] == [
+        {"from": 1, "to": 9, "keys": 2, "share": 0.0},
+        {"from": 100, "to": 999, "keys": 1, "share": 1.0},
+        {"from": 1000, "to": 9999, "keys": 2, "share": 1.0},
+    ]
+    level = towns["numbers"][0]
+    assert level["rows"] == 12  # of three towns in five windows, two of them from the first one on
+    assert level["rmse_predicted"] / 3 < level["rmse_observed"] < 3 * level["rmse_predicted"]
+    assert level["bounding_rmse"] == 0
+    assert (
+        "towns, share of keys that are found, by largest count: 1 to 9: 0.0% of 2; 100 to 999: 100.0%" in found.text()
+    )
+    truth = pq.read_table("truth.parquet").filter(pc.equal(pc.field("query"), "towns"))
+    last = truth.filter(pc.equal(pc.field("kind"), "level")).sort_by("window_end").slice(20).to_pylist()
+    assert {row["town"]: row["exact"] for row in last} == {**SIZES, "Rom": 2000, "Ulm": 3100}
+    assert [row["bounded"] for row in last] == [row["exact"] for row in last]
+
+
 def test_commands_that_need_listed_cells_say_so(released, monkeypatch, capsys) -> None:
     folder, _ = released
     monkeypatch.chdir(folder)
 
-    with pytest.raises(SpecError, match="evaluate does not support keys that are found"):
-        evaluate("spec.yaml")
     with pytest.raises(SpecError, match="for a total, add a query without by"):
         answer("spec.yaml", query="towns")
     assert "towns, level: its keys are found" in smooth("spec.yaml", output="smooth.csv").text()

@@ -7,10 +7,11 @@ code outlives a run, and no code is public. All of it is private, above all whic
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.keys import number
@@ -114,6 +115,17 @@ class KeySums:
     key: Ints
     window: Ints
     sum: Ints
+
+    def among(self, keys: pa.Array) -> "KeySums":
+        """Return the same sums with other keys, among which are its own."""
+        return replace(self, keys=keys, key=pc.index_in(self.keys, value_set=keys).to_numpy()[self.key])
+
+    def dense(self, keys: pa.Array, windows: int) -> Ints:
+        """Return the sums of some keys, int64 [1 + windows, keys]; row 0 is the initial level."""
+        place = pc.index_in(self.keys, value_set=keys).fill_null(-1).to_numpy()[self.key]
+        filled = np.zeros((1 + windows, len(keys)), dtype=np.int64)
+        np.add.at(filled, (self.window[place >= 0], place[place >= 0]), self.sum[place >= 0])
+        return filled
 
 
 def encode_sums(node: Ints, sums: Ints, texts: pa.Array) -> bytes:

@@ -52,7 +52,9 @@ class Matched:
     cells: Ints
 
 
-def count_matched(chains: Chains, mask: Ints | None, query: int, timeline: Timeline, *, after: int) -> bytes:
+def count_matched(
+    chains: Chains, mask: Ints | None, query: int, timeline: Timeline, *, after: int, listed: bool = True
+) -> bytes:
     """Return the counts of one shard as an Arrow IPC stream.
 
     Args:
@@ -61,13 +63,14 @@ def count_matched(chains: Chains, mask: Ints | None, query: int, timeline: Timel
         query: Number of the query.
         timeline: Windows of the run.
         after: Number of rows that wait for later windows.
+        listed: Whether cells are the same in all shards; otherwise all count as one.
     """
     real = (chains.row >= 0) & ~chains.carried
     cell = chains.cells[query]
     inside = cell >= 0
     changes = changed(chains, query)
     cut = np.zeros(len(changes), dtype=bool) if mask is None else changes & ~mask
-    cells, rows = np.unique(cell[real & inside], return_counts=True)
+    cells, rows = np.unique(cell[real & inside] * listed, return_counts=True)
     counts = {
         "rows": int(real.sum()) + after,
         "rows_before": int((real & (chains.time < timeline.start)).sum()),

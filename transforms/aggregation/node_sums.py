@@ -5,7 +5,7 @@ windows processes a chunk in blocks of windows, so that no step holds all nodes 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -85,6 +85,12 @@ class Aggregation:
         if rest:
             raise ValueError("a block in which changes are counted is made of whole windows")
         return block
+
+    def with_listed(self, number: int, keys: Sequence[str]) -> "Aggregation":
+        """Return the aggregation with these cells of a query whose keys are found."""
+        queries = [*self.queries]
+        queries[number] = queries[number].with_listed(keys)
+        return replace(self, queries=tuple(queries))
 
     def chunk_cells(self, query: int) -> int:
         """Return the number of cells in one chunk of a query: all of them if they are processed together."""

@@ -138,6 +138,10 @@ class Query:
         """Whether the keys of the query are found privately."""
         return self.found_by is not None
 
+    def with_listed(self, keys: Iterable[str]) -> "Query":
+        """Return a query whose keys are found as one that lists these keys."""
+        return replace(self, by=tuple((name, tuple(keys)) for name, _ in self.by))
+
     def of_keys(self, keys: int) -> "Query":
         """Return the query with a number of cells, one for each code of a key that is found privately."""
         return replace(self, by=tuple((name, DiscoveredKey(keys)) for name, _ in self.by))

@@ -276,7 +276,10 @@ def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, b
             counted[EXACT] = lambda number, _: Counting(closed.chains, changed(closed.chains, number))
             kept = None if closed.masks is None else closed.masks[number]
             after = closed.pending.num_rows - closed.pending["entry"].null_count  # truncates have no entry
-            yield (MATCHED, number, "net", 0), count_matched(closed.chains, kept, number, timeline, after=after)
+            yield (
+                (MATCHED, number, "net", 0),
+                count_matched(closed.chains, kept, number, timeline, after=after, listed=texts is None),
+            )
         for variant, of in counted.items():
             for family in query.families:
                 changes = of_units(of(number, family), query, number, timeline if variant == BOUNDED and ends else None)

@@ -7,7 +7,6 @@ a series are in the order of windows and then of keys, so that it reveals nothin
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -66,6 +65,17 @@ def _table_of(series: Series, shown: pa.Table, aggregation: Aggregation, part: D
     )
 
 
+def found_spreads(part: DiscoveredPart, windows: int) -> list[np.ndarray]:
+    """Return the standard deviation of each number of each series, float64 [numbers], in grid steps.
+
+    Args:
+        part: Part of the plan.
+        windows: Number of closed windows.
+    """
+    (noise,) = part.noise
+    return [new_spreads(noise, part.strategy, one, windows, 0, CONFIDENCE, gathered=False)[0] for one in part.series]
+
+
 def found_rows(estimates: pa.Table, query: Query, series: Series, windows: Windows) -> pa.Table:
     """Return the rows of one series of a query that finds keys, in the order of windows and keys.
 
@@ -119,7 +129,7 @@ def as_listed(
         at[place] = np.arange(len(place))
         numbers = table.select(["value", "stddev", "ci_low", "ci_high"])
         dense.append((series, numbers.take(pa.array(at, mask=at < 0))))
-    return replace(query, by=((name, tuple(keys.to_pylist())),)), dense
+    return query.with_listed(keys.to_pylist()), dense
 
 
 def _numbers(table: pa.Table, series: Series, windows: Windows) -> tuple[np.ndarray, bool]:
