@@ -1,0 +1,154 @@
+"""Hard values for the columns that a spec reads: at, next to and beyond every edge. They are made up, from the spec alone."""
+
+import math
+import re
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from pipelines.spec.load import Spec
+from transforms.aggregation.ordered_key import OrderedKey
+from transforms.aggregation.queries import OTHER, Query
+
+Value = str | int | float | bool | None
+State = dict[str, Any] | None
+
+MARK = "audit7f3c9"
+"""Part of each made-up key and unlisted value: it must not occur in anything public."""
+
+EXISTS = "audit_exists"
+"""Column that is set in every state, so that a state exists even if all other columns are null."""
+
+OFTEN = 0.75
+"""Share of the values that lie inside a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A row of a made-up changelog; without an entry, a truncate.
+
+    Attributes:
+        entry: Key of the entry; None for a truncate.
+        time: Microseconds since 1970, UTC.
+        order: Order among the mutations of one time.
+        before, after: States before and after it.
+        owner: Owner of the entry; None if the unit is the entry.
+    """
+
+    entry: str | None
+    time: int
+    order: int
+    before: State = None
+    after: State = None
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Values of one column.
+
+    Attributes:
+        inside: Values that queries count.
+        beyond: All others: unlisted, missing, not a number, not finite, out of range.
+        kind: `number`, `time`, `whole`, `bool` or `text`.
+    """
+
+    inside: tuple[Value, ...]
+    beyond: tuple[Value, ...]
+    kind: str
+
+    def pick(self, choose: Random, often: float = OFTEN) -> Value:
+        """Return one of the values, most often one inside."""
+        return choose.choice(self.inside if choose.random() < often or not self.beyond else self.beyond)
+
+
+Columns = dict[str, Column]
+
+
+def columns_of(spec: Spec) -> Columns:
+    """Return the columns of states that the queries and the classes of a spec read."""
+    found: Columns = {}
+    for query in spec.queries:
+        for name, key in query.ordered:
+            _add(found, name, _ordered(key))
+        for name, cells in query.listed:
+            _add(found, name, _listed(cells))
+        if query.column is not None:
+            _add(found, query.column, _measured(query))
+    constraint = spec.privacy.constraint
+    if constraint.column is not None:
+        _add(found, constraint.column, Column(constraint.names, (f"{MARK} class", None), "text"))
+    types = dict(spec.changelog.source.types)
+    for query in spec.queries:
+        if query.where is not None:
+            for name in sorted(query.where.columns):
+                _add(found, name, _compared(query.where.text, types.get(name, "string")), weak=True)
+    return found
+
+
+def state_of(columns: Columns, choose: Random, often: float = OFTEN) -> dict[str, Any]:
+    """Return a random state."""
+    return {name: column.pick(choose, often) for name, column in columns.items()}
+
+
+def corners_of(columns: Columns, choose: Random, number: int) -> list[dict[str, Any]]:
+    """Return states that lie inside all columns, with the first and last values of each among them."""
+    first, last = ({n: c.inside[place] for n, c in columns.items()} for place in (0, -1))
+    others = [state_of(columns, choose, 1.0) for _ in range(max(0, number - 2))]
+    found: list[dict[str, Any]] = []
+    for state in (first, last, *others):
+        if state not in found:
+            found.append(state)
+    return found
+
+
+def _add(found: Columns, name: str, column: Column, *, weak: bool = False) -> None:
+    """Add a column, or join its values with those that are known; the first use gives the kind."""
+    known = found.get(name)
+    if known is None:
+        found[name] = column
+        return
+    right = {"number": (int, float), "whole": int, "bool": bool, "text": str, "time": int}[known.kind]
+    fits = [v for v in column.inside if isinstance(v, right) and v not in known.inside]
+    inside = known.inside if weak else (*known.inside, *fits)
+    beyond = (*known.beyond, *(v for v in (*column.beyond, *fits) if v is None or isinstance(v, right)))
+    found[name] = Column(inside, tuple(dict.fromkeys(v for v in beyond if v not in inside)), known.kind)
+
+
+def _ordered(key: OrderedKey) -> Column:
+    edges = key.edges(0, key.steps + 1).tolist()
+    chosen = [edges[place] for place in sorted({0, 1, len(edges) // 2, len(edges) - 1})]
+    if key.moments:
+        near = [edge + far for edge in chosen for far in (-1, 1)]
+        return Column((*chosen,), (*near, None), "time")
+    near = [math.nextafter(edge, far) for edge in chosen for far in (-math.inf, math.inf)]
+    return Column((*map(float, chosen),), (*near, edges[-1] + 1e9, -math.inf, math.inf, math.nan, None), "number")
+
+
+def _listed(cells: tuple[Any, ...]) -> Column:
+    values = [cell for cell in cells if cell != OTHER]
+    if values and all(type(value) is int for value in values):
+        return Column((*values[:6], *values[-2:]), (max(values) + 1, None), "whole")
+    if values and all(type(value) is bool for value in values):
+        return Column((*values,), (None,), "bool")
+    texts = [str(value) for value in values] or [f"{MARK} only"]
+    return Column(tuple(dict.fromkeys((*texts[:6], *texts[-2:]))), (f"{MARK} other", None), "text")
+
+
+def _measured(query: Query) -> Column:
+    low, high = query.measure.low, query.measure.high
+    inside = (high, low, (low + high) / 2, 0.0 if low < 0 < high else high)
+    beyond = (high + 1 + abs(high) * 9, low - 1 - abs(low) * 9, math.inf, -math.inf, math.nan, 1e308, -1e308, None)
+    return Column(tuple(dict.fromkeys(map(float, inside))), beyond, "number")
+
+
+def _compared(condition: str, kind: str) -> Column:
+    """Return values near the constants of a condition."""
+    texts = re.findall(r"'([^']*)'", condition)
+    numbers = [float(text) for text in re.findall(r"(?<![\w.'])\d+(?:\.\d+)?(?![\w'])", condition)]
+    if kind in ("int64", "float64"):
+        near = [n + far for n in numbers or [0.0] for far in (0, 1, -1)]
+        return Column(tuple(near), (None,), "number")
+    if kind == "bool":
+        return Column((True, False), (None,), "bool")
+    return Column((*texts, *(f"{n:g}" for n in numbers), "1"), ("", f"{MARK} text", None), "text")
