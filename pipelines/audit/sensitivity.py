@@ -21,6 +21,7 @@ from pipelines.audit.findings import Layer
 from pipelines.audit.lives import Life, Setting, neighbours
 from pipelines.audit.mutations import changed, corpus
 from pipelines.audit.stages import Epochs, Released, Stages, scales_of
+from privacy.evidence.betting import mu_at
 from privacy.noise.distributions import NoiseDistribution
 from privacy.planning.adaptive_part import at_once
 from privacy.series import Ints
@@ -29,6 +30,9 @@ from transforms.release import noise
 
 TOLERANCE = 1e-9
 """Relative rounding of sums of floating-point numbers."""
+
+NUMERICAL = 1e-3
+"""Relative difference allowed between the accounting of discrete and of continuous Gaussian noise."""
 
 
 @contextmanager
@@ -54,7 +58,7 @@ class Distance:
         norms: For each part, by name, the largest of its norms and counts, as a share of the plan's.
         cost: Epsilon, or mu, of the difference.
         planned: The same for the norms of the plan.
-        allowed: Largest epsilon that the claim allows; infinite if it is not a bound on this difference alone.
+        allowed: Largest epsilon, or mu, that the claim allows; infinite for Laplace noise with a delta.
         other: What differs besides the values of nodes.
     """
 
@@ -109,12 +113,14 @@ def distance(one: Released, two: Released) -> Distance:
             planned += (bound.l2 * largest / part.noise[0].scale) ** 2 if gaussian else (
                 bound.l1 * largest / part.noise[0].scale
             )
-    pure = not gaussian and plan.budget.delta == 0
+    allowed = plan.budget.epsilon if plan.budget.delta == 0 else np.inf
+    if gaussian:
+        allowed = mu_at(plan.budget.epsilon, plan.budget.delta) * (1 + NUMERICAL)
     return Distance(
         norms=norms,
         cost=float(np.sqrt(cost) if gaussian else cost),
         planned=float(np.sqrt(planned) if gaussian else planned),
-        allowed=plan.budget.epsilon if pure else np.inf,
+        allowed=allowed,
     )
 
 

@@ -52,6 +52,22 @@ def mu_of(probability: float) -> float:
     return 2 * NormalDist().inv_cdf(probability)
 
 
+def mu_at(epsilon: float, delta: float) -> float:
+    """Return the largest mu for which mu-GDP implies (epsilon, delta)-DP.
+
+    >>> round(mu_at(1.0, 1e-9), 3)
+    0.182
+    """
+
+    def holds(mu: float) -> bool:
+        if mu == 0:
+            return True
+        above, below = (-epsilon / mu + mu / 2) / math.sqrt(2), (-epsilon / mu - mu / 2) / math.sqrt(2)
+        return math.erfc(-above) / 2 - math.exp(epsilon) * math.erfc(-below) / 2 <= delta
+
+    return last_holding(holds, 0.0, 100.0, near=lambda good, bad: bad - good < 1e-9)
+
+
 def _wealth(correct: int, wrong: int, bound: float) -> float:
     """Return the logarithm of the gambler's wealth; bets that are not above the bound are not made."""
     odds = _ODDS[_ODDS > bound]

@@ -1,0 +1,283 @@
+"""Layer: whole runs on two neighbouring changelogs, whose public sides must be equal in everything.
+
+Both runs publish the same noisy nodes: the second one gets noise that makes up for the difference of the exact nodes.
+Published numbers are a function of noisy nodes, so all files must be equal, too: their names, sizes, rows, statistics,
+the manifest and the messages. Whatever differs, the noise does not hide.
+"""
+
+import io
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from pipelines.audit.files import write
+from pipelines.audit.findings import Layer
+from pipelines.audit.lives import Life, Setting, neighbours
+from pipelines.audit.sensitivity import zero_noise
+from pipelines.audit.stages import Epochs, Released, Stages
+from pipelines.audit.synthetic import MARK
+from pipelines.run.operation import run
+from pipelines.spec.load import Spec
+from pipelines.spec.times import moment_text
+from privacy.noise.choices import PrivateChoice
+from privacy.noise.distributions import NoiseDistribution
+from privacy.planning.linear_part import LinearPart
+from privacy.series import Family, Ints
+from privacy.strategies.base import Nodes
+from transforms.common.errors import SlackwaterError
+from transforms.release import linear_chunk, noise
+
+Node = tuple[int, Family, int, int, int, int, int]
+"""Query, family, part, component, layer, begin, end."""
+
+REACH = 2**20
+"""Size of the noise that both runs share."""
+
+NOTES = ".slackwater"
+"""Folder of the notes that a release leaves next to its private folder."""
+
+CHANGING = ("attempt", "committed_at")
+"""Members of a manifest that each run chooses."""
+
+
+@dataclass(slots=True)
+class SharedNoise:
+    """Noise of a node whenever it is asked for, less what a second release must make up for.
+
+    Attributes:
+        less: What to subtract from the noise of nodes, by node, int64 [columns].
+        asked: All nodes that got noise.
+    """
+
+    less: dict[Node, Ints] = field(default_factory=dict)
+    asked: set[Node] = field(default_factory=set)
+    _part: threading.local = field(default_factory=threading.local)
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Let the release step use this noise. Only a process that publishes nothing may do this."""
+        step, sample = linear_chunk.step, noise.sample_noise
+
+        def stepped(released: LinearPart, held: Any, leaves: Ints) -> Any:
+            self._part.now = _name_of(released)
+            return step(released, held, leaves)
+
+        linear_chunk.step, noise.sample_noise = stepped, self.sample  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            linear_chunk.step, noise.sample_noise = step, sample
+
+    def sample(
+        self, distribution: NoiseDistribution | PrivateChoice, nodes: Nodes, *, component: int, cells: int
+    ) -> Ints:
+        """Return the noise of nodes, int64 [nodes, cells]."""
+        of = getattr(self._part, "now", (-1, "net", 0))
+        names = zip(nodes.layer.tolist(), nodes.begin.tolist(), nodes.end.tolist(), strict=True)
+        found = np.zeros((len(nodes.end), cells), dtype=np.int64)
+        for row, name in enumerate(names):
+            node = (*of, component, *name)
+            self.asked.add(node)
+            seed = [7, *(2 + abs(hash(part)) % 2**31 if isinstance(part, str) else 2 + part for part in node)]
+            found[row] = np.random.default_rng(seed).integers(-REACH, REACH, cells)
+            if node in self.less:
+                found[row] -= self.less[node]
+        return found
+
+
+def _name_of(part: LinearPart) -> tuple[int, Family, int]:
+    return part.query, part.family, sum(2**place * len(str(one)) for place, one in enumerate(part.series))
+
+
+def check_whole(spec: Spec, stages: Stages, life: Life, setting: Setting) -> Layer:
+    """Run the copy of a spec on the two changelogs of a life, in two epochs each, and compare all public output.
+
+    Args:
+        spec: The copy.
+        stages: Its stages.
+        life: The life; its epochs are replaced by two.
+        setting: Facts about the spec.
+    """
+    windows = setting.timeline.windows
+    cuts = (max(1, windows // 2), windows) if windows > 1 else (1,)
+    life = replace(life, cuts=cuts)
+    left, right = neighbours(life, setting)
+    with zero_noise():
+        one, two = stages.release(left), stages.release(right)
+    adaptive = [key for key in one.stages.keys if not one.parts(key)]
+    shared = SharedNoise()
+    first = _run(spec, stages, left, setting, shared)
+    missing = shared.asked - {node for node, _ in _exact_difference(one, one)}
+    second = _run(spec, stages, right, setting, SharedNoise(dict(_made_up(one, two))))
+    faults = [*_differences(first, second, loose=bool(missing), adaptive=bool(adaptive)), *_leaks(first)]
+    faults += _leaks_of_error(spec, stages, left)
+    untested = ["Files whose numbers the data decide are compared by names and rows only."] if adaptive else []
+    untested += ["Numbers with noise of nodes that end later are compared by rows only."] if missing else []
+    return Layer(
+        name="whole runs",
+        question="Does anything public differ between neighbours that have the same noisy nodes?",
+        tried={"runs": 2 * len(cuts), "public files compared": len(first.files), "messages compared": len(first.said)},
+        found=("names, sizes, rows, statistics, manifests and messages are equal",) if not faults else (),
+        faults=tuple(faults[:8]),
+        untested=tuple(untested),
+    )
+
+
+def _made_up(one: Released, two: Released) -> Iterator[tuple[Node, Ints]]:
+    """Yield what the noise of the second release has less: its exact nodes less those of the first one."""
+    yield from _exact_difference(two, one)
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """What runs made public.
+
+    Attributes:
+        files: Content of each public file, by its name without the attempt.
+        said: Messages of the runs, without times.
+    """
+
+    files: dict[str, bytes]
+    said: tuple[str, ...]
+
+
+def _exact_difference(one: Released, two: Released) -> Iterator[tuple[Node, Ints]]:
+    """Yield the difference of each exact node."""
+    for key in one.stages.keys:
+        for part, left, right in zip(one.parts(key), one.nodes(key), two.nodes(key), strict=True):
+            names: list[tuple[int, int, int]] = []
+            for since, last, _ in one.blocks[key]:
+                nodes = part.strategy.nodes(last // part.leaf, since=since // part.leaf if since else None)
+                names += zip(nodes.layer.tolist(), nodes.begin.tolist(), nodes.end.tolist(), strict=True)
+            for component, (x, y) in enumerate(zip(left, right, strict=True)):
+                for name, row in zip(names, x - y, strict=True):
+                    yield (*_name_of(part), component, *name), row
+
+
+def _run(spec: Spec, stages: Stages, epochs: Epochs, setting: Setting, shared: SharedNoise) -> Public:
+    """Run all epochs from empty folders, and return what became public."""
+    data = _emptied(spec)
+    said, attempts = io.StringIO(), []
+    for number, (rows, windows) in enumerate(epochs):
+        write(spec, stages.columns, rows, data / f"{number:02d}{Path(spec.changelog.source.paths[0]).suffix}")
+        with shared.used(), redirect_stdout(said), redirect_stderr(said):
+            ran = run(spec.path, until=moment_text(setting.end(windows)), shards=2)
+            print(ran.text())
+    folder = Path(spec.output.public)
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    attempts = [epoch["attempt"] for epoch in manifest["epochs"]]
+    hide = re.compile("|".join(map(re.escape, [*attempts, *(name.split("-")[-1] for name in attempts)])))
+    files = {
+        hide.sub("ATTEMPT", str(path.relative_to(folder))): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    lines = tuple(re.sub(r"in \d+\.\d s", "in T s", hide.sub("ATTEMPT", line)) for line in said.getvalue().splitlines())
+    return Public(files, lines)
+
+
+def _emptied(spec: Spec) -> Path:
+    """Remove the folders of the copy's release, and return an empty folder for its changelog."""
+    data = Path(spec.changelog.source.paths[0]).parent
+    for folder in (data, spec.base / NOTES, *map(Path, spec.output.folders)):
+        rmtree(folder, ignore_errors=True)
+    data.mkdir(parents=True)
+    return data
+
+
+def _differences(one: Public, two: Public, *, loose: bool, adaptive: bool) -> Iterator[str]:
+    if [*one.files] != [*two.files]:
+        yield "the names of public files differ"
+        return
+    if one.said != two.said:
+        yield "the messages of the runs differ"
+    for name, left in one.files.items():
+        right = two.files[name]
+        if name == "manifest.json":
+            if _steady(left, sizes=not (loose or adaptive)) != _steady(right, sizes=not (loose or adaptive)):
+                yield "the manifests differ"
+        elif left != right:
+            yield from _of_tables(name, left, right, loose=loose or adaptive)
+
+
+def _steady(manifest: bytes, *, sizes: bool) -> Any:
+    """Return the members of a manifest that do not depend on the run."""
+    document = json.loads(manifest)
+    for epoch in document["epochs"]:
+        epoch["files"] = {
+            name.replace(epoch["attempt"], "A"): digest.get("size") if sizes else None
+            for name, digest in epoch["files"].items()
+        }
+        for name in CHANGING:
+            epoch.pop(name)
+    return document
+
+
+def _of_tables(name: str, left: bytes, right: bytes, *, loose: bool) -> Iterator[str]:
+    """Yield how two different files differ: only the last digits of computed numbers may."""
+    if "/" not in name:
+        yield f"{name} differs"
+        return
+    of = name.rpartition("/")[0].split("/")[0]
+    one, two = (read_any(content, name) for content in (left, right))
+    if one.schema != two.schema or one.num_rows != two.num_rows:
+        yield f"a file of {of}: its rows or columns differ"
+        return
+    for column in one.column_names:
+        x, y = one[column], two[column]
+        if x.equals(y) or (loose and pa.types.is_floating(x.type)) or (loose and column == "sampled"):
+            continue
+        if of == "nodes" or not pa.types.is_floating(x.type) or not np.allclose(x, y, rtol=1e-9, atol=1e-9, equal_nan=True):
+            yield f"a file of {of}: column {column} differs"
+
+
+def read_any(content: bytes, name: str) -> pa.Table:
+    """Return a public table in any output format."""
+    kind = Path(name).suffix.removeprefix(".")
+    readers = {"parquet": pq.read_table, "csv": pyarrow.csv.read_csv, "jsonl": pyarrow.json.read_json}
+    return readers[kind](pa.BufferReader(content)).replace_schema_metadata(None)
+
+
+def _leaks(public: Public) -> Iterator[str]:
+    """Yield where keys or values of the made-up changelog are public."""
+    for name, content in public.files.items():
+        told = content if "/" not in name else content + repr(read_any(content, name).to_pydict()).encode()
+        if MARK.encode() in told or MARK in name:
+            yield f"{name.rpartition('/')[0] or name}: holds a key or a value of the changelog"
+    if any(MARK in line for line in public.said):
+        yield "a message holds a key or a value of the changelog"
+
+
+def _leaks_of_error(spec: Spec, stages: Stages, epochs: Epochs) -> Iterator[str]:
+    """Yield whether the error about an unusable row shows it."""
+    suffix = Path(spec.changelog.source.paths[0]).suffix
+    if suffix == ".parquet":
+        return
+    data, (rows, _) = _emptied(spec), epochs[0]
+    path = data / f"00{suffix}"
+    write(spec, stages.columns, rows, path)
+    broken = f'"{MARK}","{MARK}","{MARK}"\n' if suffix == ".csv" else f'{{"{MARK}": "{MARK}"}}\n'
+    with path.open("a", encoding="utf-8") as file:
+        file.write(broken)
+    said = io.StringIO()
+    try:
+        with redirect_stdout(said), redirect_stderr(said), zero_noise():
+            run(spec.path, until=moment_text(stages.job.aggregation.timeline.until), shards=2)
+    except SlackwaterError as error:
+        said.write(str(error))
+    else:
+        yield "a run accepts an unusable row"
+    if MARK in said.getvalue() or any(MARK in str(path) for path in Path(spec.output.private).rglob("*")):
+        yield "an error or a private file name shows a key or a value of the changelog"
