@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         print(said, flush=True)
     except BrokenPipeError:  # the reader, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    return getattr(value, "exit_code", 0)
 
 
 def _place(error: Exception) -> str:

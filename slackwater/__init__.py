@@ -14,6 +14,8 @@ has one line for each problem. docs/python.md shows how to use them.
 """
 
 from pipelines.answer.operation import Answered, answer
+from pipelines.audit.audited import Audited
+from pipelines.audit.operation import audit
 from pipelines.changelog.operation import CheckedChangelog, changelog
 from pipelines.common.errors import ArgumentError
 from pipelines.compact.operation import Compacted, compact
@@ -45,6 +47,7 @@ from transforms.common.errors import InputError, RefusedError, SlackwaterError, 
 __all__ = [
     "Answered",
     "ArgumentError",
+    "Audited",
     "Begun",
     "CheckedChangelog",
     "Compacted",
@@ -72,6 +75,7 @@ __all__ = [
     "Spec",
     "SpecError",
     "answer",
+    "audit",
     "changelog",
     "compact",
     "compare_errors",

@@ -9,7 +9,7 @@ import io
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from pipelines.audit.synthetic import MARK
 from pipelines.run.operation import run
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text
+from pipelines.store.notes import NOTES
 from privacy.noise.choices import PrivateChoice
 from privacy.noise.distributions import NoiseDistribution
 from privacy.planning.linear_part import LinearPart
@@ -45,8 +46,8 @@ Node = tuple[int, Family, int, int, int, int, int]
 REACH = 2**20
 """Size of the noise that both runs share."""
 
-NOTES = ".slackwater"
-"""Folder of the notes that a release leaves next to its private folder."""
+
+
 
 CHANGING = ("attempt", "committed_at")
 """Members of a manifest that each run chooses."""
@@ -101,38 +102,45 @@ def _name_of(part: LinearPart) -> tuple[int, Family, int]:
     return part.query, part.family, sum(2**place * len(str(one)) for place, one in enumerate(part.series))
 
 
-def check_whole(spec: Spec, stages: Stages, life: Life, setting: Setting) -> Layer:
-    """Run the copy of a spec on the two changelogs of a life, in two epochs each, and compare all public output.
+def check_whole(spec: Spec, stages: Stages, lives: Sequence[Life], setting: Setting) -> Layer:
+    """Run the copy of a spec on the two changelogs of some lives, in two epochs each, and compare all public output.
 
     Args:
         spec: The copy.
         stages: Its stages.
-        life: The life; its epochs are replaced by two.
+        lives: The lives; their epochs are replaced by two.
         setting: Facts about the spec.
     """
     windows = setting.timeline.windows
     cuts = (max(1, windows // 2), windows) if windows > 1 else (1,)
-    life = replace(life, cuts=cuts)
-    left, right = neighbours(life, setting)
-    with zero_noise():
-        one, two = stages.release(left), stages.release(right)
-    adaptive = [key for key in one.stages.keys if not one.parts(key)]
-    shared = SharedNoise()
-    first = _run(spec, stages, left, setting, shared)
-    missing = shared.asked - {node for node, _ in _exact_difference(one, one)}
-    second = _run(spec, stages, right, setting, SharedNoise(dict(_made_up(one, two))))
-    faults = [*_differences(first, second, loose=bool(missing), adaptive=bool(adaptive)), *_leaks(first)]
-    faults += _leaks_of_error(spec, stages, left)
-    untested = ["Files whose numbers the data decide are compared by names and rows only."] if adaptive else []
-    untested += ["Numbers with noise of nodes that end later are compared by rows only."] if missing else []
+    faults: dict[str, None] = {}
+    files = said = 0
+    untested: dict[str, None] = {}
+    for life in lives:
+        left, right = neighbours(replace(life, cuts=cuts), setting)
+        with zero_noise():
+            one, two = stages.release(left), stages.release(right)
+        adaptive = any(not one.parts(key) for key in one.stages.keys)
+        shared = SharedNoise()
+        first = _run(spec, stages, left, setting, shared)
+        missing = bool(shared.asked - {node for node, _ in _exact_difference(one, one)})
+        second = _run(spec, stages, right, setting, SharedNoise(dict(_made_up(one, two))))
+        faults |= dict.fromkeys([*_differences(first, second, loose=missing, adaptive=adaptive), *_leaks(first)])
+        files, said = files + len(first.files), said + len(first.said)
+        untested |= dict.fromkeys(text for text, holds in ((_DECIDED, adaptive), (_LATER, missing)) if holds)
+    faults |= dict.fromkeys(_leaks_of_error(spec, stages, left))
     return Layer(
         name="whole runs",
         question="Does anything public differ between neighbours that have the same noisy nodes?",
-        tried={"runs": 2 * len(cuts), "public files compared": len(first.files), "messages compared": len(first.said)},
+        tried={"runs": 2 * len(cuts) * len(lives) + 1, "public files compared": files, "messages compared": said},
         found=("names, sizes, rows, statistics, manifests and messages are equal",) if not faults else (),
-        faults=tuple(faults[:8]),
-        untested=tuple(untested),
+        faults=(*faults,)[:8],
+        untested=(*untested,),
     )
+
+
+_DECIDED = "Files whose numbers the data decide are compared by names and rows only."
+_LATER = "Numbers with noise of nodes that end later are compared by rows only."
 
 
 def _made_up(one: Released, two: Released) -> Iterator[tuple[Node, Ints]]:
