@@ -41,6 +41,7 @@ class Effort:
 
 
 EFFORTS = {
+    "seeded": Effort(search=12, noise=8, guesses=4, pairs=2),
     "quick": Effort(search=20, noise=8, guesses=6, pairs=1),
     "usual": Effort(search=120, noise=30, guesses=30, pairs=3),
     "full": Effort(search=1500, noise=120, guesses=300, pairs=10),

@@ -107,8 +107,9 @@ def distance(one: Released, two: Released) -> Distance:
                 losses = apart / scales_of(part, component, stretch)[:, None]
                 cost += (losses**2).sum() if gaussian else losses.sum()
             touched = int(moved.sum())
-            shares = (total / bound.l1, np.sqrt(squares) / bound.l2, touched / bound.nodes)
-            norms[f"{name}, part {place + 1}"] = float(max(*shares, coordinates / bound.coordinates))
+            shares = [total / bound.l1, np.sqrt(squares) / bound.l2, coordinates / bound.coordinates]
+            shares += [touched / bound.nodes] if part.strategy.sparse else []
+            norms[f"{name}, part {place + 1}"] = float(max(shares))
             largest = job.aggregation.queries[number].measure.components[0].largest
             planned += (bound.l2 * largest / part.noise[0].scale) ** 2 if gaussian else (
                 bound.l1 * largest / part.noise[0].scale
@@ -198,13 +199,13 @@ def search(stages: Stages, setting: Setting, *, seconds: float, enough: float = 
     with zero_noise():
         lives = list(corpus(setting, seeker.choose))
         for number, (kind, life) in enumerate(lives):
-            if process_time() - began > seconds * 0.7 and number > 12:
+            if seeker.faults or (process_time() - began > seconds * 0.7 and number > 12):
                 break
             seeker.compare(life, kind)
         objectives: list[Callable[[Distance], float]] = [lambda found: found.cost]
         objectives += [lambda found, name=name: found.norms[name] for name in seeker.reached]  # type: ignore[misc]
         turn = 0
-        while process_time() - began < seconds:
+        while process_time() - began < seconds and not seeker.faults:
             _climb(seeker, objectives[turn % len(objectives)], lives, began + seconds, enough)
             turn += 1
     return _layer(seeker), seeker

@@ -27,7 +27,7 @@ from pipelines.audit.findings import Layer
 from pipelines.audit.lives import Life, Setting, neighbours
 from pipelines.audit.sensitivity import zero_noise
 from pipelines.audit.stages import Epochs, Released, Stages
-from pipelines.audit.synthetic import MARK
+from pipelines.audit.synthetic import MARK, Mutation
 from pipelines.run.operation import run
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text
@@ -108,7 +108,7 @@ def check_whole(spec: Spec, stages: Stages, lives: Sequence[Life], setting: Sett
     Args:
         spec: The copy.
         stages: Its stages.
-        lives: The lives; their epochs are replaced by two.
+        lives: The lives; their epochs are replaced by two, and in every second one the unit is the only one.
         setting: Facts about the spec.
     """
     windows = setting.timeline.windows
@@ -116,8 +116,9 @@ def check_whole(spec: Spec, stages: Stages, lives: Sequence[Life], setting: Sett
     faults: dict[str, None] = {}
     files = said = 0
     untested: dict[str, None] = {}
-    for life in lives:
-        left, right = neighbours(replace(life, cuts=cuts), setting)
+    for number, life in enumerate(lives):
+        among = setting if number % 2 == 0 else replace(setting, others=_after_all(setting))
+        left, right = neighbours(replace(life, cuts=cuts), among)
         with zero_noise():
             one, two = stages.release(left), stages.release(right)
         adaptive = any(not one.parts(key) for key in one.stages.keys)
@@ -137,6 +138,13 @@ def check_whole(spec: Spec, stages: Stages, lives: Sequence[Life], setting: Sett
         faults=(*faults,)[:8],
         untested=(*untested,),
     )
+
+
+def _after_all(setting: Setting) -> tuple[Mutation, ...]:
+    """Return one row that no window counts, so that no file is empty."""
+    row = Mutation("other-last", setting.timeline.until + 1, 0, None, dict(setting.corners[0]))
+    owned = None if setting.owner is None else "other-last"
+    return (replace(row, owner=owned, after={**setting.corners[0], **({setting.owner: owned} if setting.owner else {})}),)
 
 
 _DECIDED = "Files whose numbers the data decide are compared by names and rows only."

@@ -1,0 +1,115 @@
+"""Apply each seeded fault to a copy of the program, and check that the named layer of the audit sees it.
+
+`python -m tests.audit.seeded` tries all faults, in two processes; names of faults try only these.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.audit.faults import CLEAN, FAULTS, Fault
+
+ROOT = Path(__file__).resolve().parents[2]
+SPECS = Path(__file__).parent / "specs"
+PACKAGES = ("privacy", "transforms", "pipelines", "slackwater")
+PROCESSES = 2
+TIMEOUT = 600
+"""Seconds after which an audit of a fault is ended: some faults make the program hang."""
+
+
+@dataclass(frozen=True)
+class Caught:
+    """Result of one fault.
+
+    Attributes:
+        fault: The fault.
+        told: What the layer says about it; empty if it does not see the fault.
+        seconds: Time that the audit took.
+    """
+
+    fault: Fault
+    told: str
+    seconds: float
+
+    @property
+    def right(self) -> bool:
+        """Whether the layer sees the fault, and nothing in the unchanged program."""
+        return bool(self.told) != (self.fault.old == self.fault.new)
+
+
+def tried(fault: Fault) -> Caught:
+    """Audit a copy of the program with one fault.
+
+    Raises:
+        ValueError: The fault's text does not occur exactly once in its file.
+    """
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="seeded-") as folder:
+        copy = Path(folder, "program")
+        for name in PACKAGES:
+            shutil.copytree(ROOT / name, copy / name)
+        patched(copy, fault)
+        told = _audited(copy, fault, Path(folder, "result"))
+    return Caught(fault, told, time.monotonic() - began)
+
+
+def patched(root: Path, fault: Fault) -> None:
+    """Change the file of a fault under a folder.
+
+    Raises:
+        ValueError: The fault's text does not occur exactly once in its file: change the fault with the code.
+    """
+    path = root / fault.file
+    text = path.read_text(encoding="utf-8")
+    if text.count(fault.old) != 1:
+        raise ValueError(f"{fault.name}: {fault.file} has its text {text.count(fault.old)} times, expected once")
+    path.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
+
+
+def _audited(copy: Path, fault: Fault, result: Path) -> str:
+    """Run one layer of a changed program; return what it says, or nothing if it passes."""
+    result.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "pipelines.audit.attack", str(SPECS / f"{fault.spec}.yaml"), str(result), "seeded"]
+    try:
+        ran = subprocess.run(
+            [*command, fault.layer], cwd=copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return ""
+    if ran.returncode:  # the program refuses what the fault does; this is not the layer's merit
+        raise RuntimeError(f"{fault.name}: the audit stopped: {ran.stderr[-2000:]}")
+    layers = json.loads((result / "result.json").read_text(encoding="utf-8"))["layers"]
+    return "; ".join(text for layer in layers for text in layer["faults"])
+
+
+def main(names: Sequence[str]) -> int:
+    """Try all faults, or those of these names; return 1 if any is not caught."""
+    chosen = [fault for fault in (*CLEAN, *FAULTS) if not names or fault.name in names]
+    with ThreadPoolExecutor(PROCESSES) as workers:
+        waiting = {fault.name: workers.submit(tried, fault) for fault in chosen}
+        wrong = 0
+        for fault in chosen:
+            try:
+                found = waiting[fault.name].result()
+            except (RuntimeError, ValueError) as error:
+                print(f"ERROR   {fault.layer:12} {error}", flush=True)
+                wrong += 1
+                continue
+            wrong += not found.right
+            word = ("caught" if found.told else "MISSED") if fault.old != fault.new else "clean " if found.right else "ALARM "
+            print(f"{word}  {fault.layer:12} {found.seconds:4.0f} s  {fault.name}: {found.told[:150]}", flush=True)
+    print(f"{len(chosen) - wrong} of {len(chosen)} as expected")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
