@@ -76,8 +76,6 @@ class Attack:
         return [check_whole(ready.spec, ready.stages, lives, ready.setting)]
 
 
-
-
 LAYERS: dict[str, Callable[[Attack], list[Layer]]] = {
     "sensitivity": Attack.sensitivity,
     "noise": Attack.noise,

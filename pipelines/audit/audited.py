@@ -89,7 +89,15 @@ def audit_page(audited: Audited) -> str:
         section(
             f"layer{number}",
             layer.name.capitalize(),
-            [bullets([*layer.found, *(f"FAULT: {f}" for f in layer.faults), *(f"Not tested: {u}" for u in layer.untested)])],
+            [
+                bullets(
+                    [
+                        *layer.found,
+                        *(f"FAULT: {f}" for f in layer.faults),
+                        *(f"Not tested: {u}" for u in layer.untested),
+                    ]
+                )
+            ],
         )
         for number, layer in enumerate(audited.layers)
     ]

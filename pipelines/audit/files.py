@@ -5,6 +5,7 @@ import io
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def write(spec: Spec, columns: Columns, rows: Sequence[Mutation], path: Path) ->
 
 def _with_owner(row: Mutation, owner: str) -> Mutation:
     before, after = (None if state is None else {owner: row.owner, **state} for state in (row.before, row.after))
-    return Mutation(row.entry, row.time, row.order, before, after, None)
+    return replace(row, before=before, after=after, owner=None)
 
 
 def _with_times(row: Mutation, times: Sequence[str]) -> Mutation:
@@ -113,7 +114,7 @@ def _with_times(row: Mutation, times: Sequence[str]) -> Mutation:
         state and {n: _time(v) if n in times and v is not None else v for n, v in state.items()}
         for state in (row.before, row.after)
     ]
-    return Mutation(row.entry, row.time, row.order, *sides, row.owner)
+    return replace(row, before=sides[0], after=sides[1])
 
 
 def _keys(row: Mutation, spec: Spec) -> dict[str, Any]:
@@ -178,7 +179,9 @@ def _parquet(spec: Spec, columns: Columns, rows: Sequence[Mutation], names: Sequ
             kind = columns[name].kind if name in columns else "text"
             arrow = pa.timestamp("us", "UTC") if kind == "time" else _ARROW[kind]
             values = [state[name] for state in states]
-            table[prefix + name] = pa.array([float(v) if kind == "number" and v is not None else v for v in values], arrow)
+            table[prefix + name] = pa.array(
+                [float(v) if kind == "number" and v is not None else v for v in values], arrow
+            )
     pq.write_table(pa.table(table), path)
 
 

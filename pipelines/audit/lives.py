@@ -156,7 +156,7 @@ def _half(row: Mutation, setting: Setting) -> Mutation | None:
     sides = [None if s is None or s.get(setting.owner or "") == ME else s for s in (row.before, row.after)]
     if sides == [None, None]:
         return None
-    return Mutation(row.entry, row.time, row.order, *sides, row.owner)
+    return replace(row, before=sides[0], after=sides[1])
 
 
 def _spanned(moves: Sequence[Move], life: Life, setting: Setting, until: int) -> list[Move]:
@@ -228,7 +228,9 @@ def _delivered(sent: Sent, cuts: Sequence[int], setting: Setting) -> Epochs:
     return found
 
 
-def background(columns: Columns, timeline: Timeline, owner: str | None, choose: Random, *, truncates: bool) -> list[Mutation]:
+def background(
+    columns: Columns, timeline: Timeline, owner: str | None, choose: Random, *, truncates: bool
+) -> list[Mutation]:
     """Return rows of a few other units, some of which exist from the start."""
     start, until = timeline.bounds.start, timeline.until
     rows: list[Mutation] = []
@@ -238,7 +240,7 @@ def background(columns: Columns, timeline: Timeline, owner: str | None, choose: 
             after = None if order == 2 and state is not None else state_of(columns, choose)
             key = f"{OTHERS}{number % 3}"
             states = [s if s is None or owner is None else {**s, owner: key} for s in (state, after)]
-            rows.append(Mutation(f"{OTHERS}{number}", time, order, *states, owner and key))
+            rows.append(Mutation(f"{OTHERS}{number}", time, order, states[0], states[1], owner and key))
             state = after
     if truncates:
         rows.append(Mutation(None, choose.randint(start, until), 50))

@@ -12,8 +12,8 @@ from time import process_time
 import numpy as np
 
 from pipelines.audit.findings import Layer
-from pipelines.audit.sensitivity import Search, zero_noise
 from pipelines.audit.lives import neighbours
+from pipelines.audit.sensitivity import Search, zero_noise
 from pipelines.audit.stages import Released, scales_of
 from privacy.evidence.betting import at_least, epsilon_of, mu_of
 from privacy.series import Ints
@@ -61,9 +61,13 @@ def check_membership(seeker: Search, *, seconds: float, trials: int = TRIALS) ->
         name="membership",
         question=_QUESTION,
         tried={"releases": len(scores), "guesses": correct + wrong, "correct guesses": correct},
-        found=(f"{name} is at least {bound:.3f} with confidence 99.9 %; the exact loss of this pair is {distance.cost:.3f}",),
+        found=(
+            f"{name} is at least {bound:.3f} with confidence 99.9 %; this pair's exact loss is {distance.cost:.3f}",
+        ),
         faults=faults,
-        untested=("A delta cannot be tested: an event of probability 1e-9 does not occur in any feasible number of trials.",),
+        untested=(
+            "A delta cannot be tested: an event of probability 1e-9 does not occur in any feasible number of trials.",
+        ),
         measures={"lower": bound, "exact": distance.cost, "claim": claim},
     )
 
@@ -111,7 +115,9 @@ def _ratio(one: Released, two: Released, key: NodeKey, times: int, *, first: boo
             told = values.reshape(len(values), times, -1)
             far, near = (np.abs(told - side[component][:, None, :]) for side in (y, x))
             if part.noise[component].stable:
-                total += ((far.astype(np.float64) ** 2 - near.astype(np.float64) ** 2) / (2 * scale**2)).sum(axis=(0, 2))
+                total += ((far.astype(np.float64) ** 2 - near.astype(np.float64) ** 2) / (2 * scale**2)).sum(
+                    axis=(0, 2)
+                )
             else:
                 total += ((far - near) / scale).sum(axis=(0, 2))
     return total

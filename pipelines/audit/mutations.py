@@ -38,7 +38,13 @@ def _of_bounds(setting: Setting, choose: Random) -> Iterator[tuple[str, Life]]:
         together += [Move(_inside(setting, min(2, windows)), entry, second) for entry in range(setting.entries)]
         yield "entries that move together", Life((*together,), False, cuts_of(setting, choose))
         late = [
-            Move(_inside(setting, 1) + place, 0, first if place % 2 == 0 else second, late=place % (LATEST + 1), again=place % 3 == 0)
+            Move(
+                _inside(setting, 1) + place,
+                0,
+                first if place % 2 == 0 else second,
+                late=place % (LATEST + 1),
+                again=place % 3 == 0,
+            )
             for place in range(moves)
         ]
         yield "late and repeated rows", Life((*late,), False, even_cuts(setting, min(4, windows)))
@@ -47,7 +53,7 @@ def _of_bounds(setting: Setting, choose: Random) -> Iterator[tuple[str, Life]]:
 
 
 def _of_spans(setting: Setting, choose: Random) -> Iterator[tuple[str, Life]]:
-    """Yield lives that differ within one span, which begins at each phase of a window, at its edges, and next to them."""
+    """Yield lives that differ within one span, which begins at several phases of a window, its edges among them."""
     span = setting.promise.span
     assert span is not None
     every = setting.timeline.every
@@ -69,8 +75,16 @@ def _of_spans(setting: Setting, choose: Random) -> Iterator[tuple[str, Life]]:
                     for entry in range(setting.entries)
                 ]
                 if place % 2:  # the unit is there before and after
-                    moves += [Move(max(setting.end(0) - 5, since - every), entry, second) for entry in range(setting.entries)]
-                kind = "twice the span" if times == 2 and not setting.near else "at a distance" if setting.near else "a span"
+                    moves += [
+                        Move(max(setting.end(0) - 5, since - every), entry, second) for entry in range(setting.entries)
+                    ]
+                kind = (
+                    "twice the span"
+                    if times == 2 and not setting.near
+                    else "at a distance"
+                    if setting.near
+                    else "a span"
+                )
                 yield kind, replace(life, moves=(*moves,))
 
 
@@ -99,7 +113,10 @@ def changed(life: Life, setting: Setting, choose: Random) -> Life:
     low, high = setting.end(0) - 2, setting.timeline.until + 2
     place = choose.randrange(len(moves)) if moves else 0
     if kind == 0 or not moves:
-        moves.insert(place, Move(_any_time(setting, choose, low, high), choose.randrange(setting.entries), _any_state(setting, choose)))
+        moves.insert(
+            place,
+            Move(_any_time(setting, choose, low, high), choose.randrange(setting.entries), _any_state(setting, choose)),
+        )
     elif kind == 1 and len(moves) > 1:
         moves.pop(place)
     elif kind == 2:

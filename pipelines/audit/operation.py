@@ -64,7 +64,9 @@ def audit(
         raise ArgumentError("full", "does not go with --quick; choose one")
     if public is not None:
         if quick or full:
-            raise ArgumentError("full" if full else "quick", "is for the audit of a spec; a public folder is checked whole")
+            raise ArgumentError(
+                "full" if full else "quick", "is for the audit of a spec; a public folder is checked whole"
+            )
         refuse_inside("html", page, str(public))
         found = check_public(str(public), empty)
     else:

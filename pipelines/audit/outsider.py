@@ -100,7 +100,9 @@ def _statement(release: Published) -> Layer:
         question="Is the plan's noise enough for the statement?",
         tried={"parts": len(plan.parts)},
         faults=tuple(faults),
-        untested=("The sensitivities in the plan are those that this version computes; audit the spec to attack them.",),
+        untested=(
+            "The sensitivities in the plan are those that this version computes; audit the spec to attack them.",
+        ),
     )
 
 
@@ -183,7 +185,9 @@ def _noise(release: Published, tables: dict[int, pa.Table | None], condition: Co
     """Test the noise of nodes in cells that are known to be empty."""
     name, question = "noise", "Is the noise in empty cells as wide as the plan states?"
     if condition is None:
-        return Layer(name=name, question=question, tried={}, untested=("No cells are known to be empty: give --empty.",))
+        return Layer(
+            name=name, question=question, tried={}, untested=("No cells are known to be empty: give --empty.",)
+        )
     noise: list[Ints] = []
     laws: list[NoiseDistribution] = []
     for place, found in tables.items():
@@ -192,7 +196,9 @@ def _noise(release: Published, tables: dict[int, pa.Table | None], condition: Co
             continue
         table, steps = _sorted(found, release), _sorted(wanted, release)["noisy_value"].to_numpy()
         if not condition.columns <= {*key_types(release.spec.queries)}:
-            raise ArgumentError("empty", f"reads other columns than the keys {', '.join(key_types(release.spec.queries))}")
+            raise ArgumentError(
+                "empty", f"reads other columns than the keys {', '.join(key_types(release.spec.queries))}"
+            )
         rows = np.flatnonzero(evaluate([condition], table)[0])
         values = np.rint(table["noisy_value"].to_numpy()[rows] / steps[rows]).astype(np.int64)
         scales = table["scale"].to_numpy()[rows] / steps[rows]

@@ -1,7 +1,7 @@
 """Layer: the noise that the release step adds, with this plan.
 
-The release step gets sums of zero, so its nodes are noise. Each part of the plan gives enough samples to see an error of
-`ERROR` in its scale. All tests together fail for correct noise with probability at most `FALSE_ALARM`.
+The release step gets sums of zero, so its nodes are noise. Each part of the plan gives enough samples to see an error
+of `ERROR` in its scale. All tests together fail for correct noise with probability at most `FALSE_ALARM`.
 """
 
 import multiprocessing
@@ -55,7 +55,9 @@ def check_scale(stages: Stages, *, seconds: float, error: float = ERROR) -> Laye
         tried, sees = tried + samples, max(sees, seen(samples, each))
         for one in tested([part for part, _ in found], [of for _, of in found], uniform, failure=each):
             if not one.passed:
-                faults.append(f"{name}: {one.name} is off by {one.found:.4g}, allowed {one.allowed:.4g}, {one.samples} samples")
+                faults.append(
+                    f"{name}: {one.name} is off by {one.found:.4g}, allowed {one.allowed:.4g}, {one.samples} samples"
+                )
     streams, twice = _independent(stages, keys)
     if twice:
         faults.append(f"{twice} runs of noise occur twice, in workers, epochs or restarts")
@@ -124,7 +126,7 @@ def _adaptive(stages: Stages, error: float) -> dict[str, Noise]:
 def _independent(stages: Stages, keys: Sequence[NodeKey]) -> tuple[int, int]:
     """Return the number of streams of noise that were compared, and how many runs occur twice.
 
-    The streams are of forked workers, of their parent before and after, of two epochs, and of two attempts at one epoch.
+    The streams are of forked workers, of their parent before and after, of two epochs, and of two attempts at one.
     """
     found = next(((key, parts) for key in keys if (parts := stages.job.plan.linear(key[1], key[2]))), None)
     if found is None:
@@ -133,7 +135,11 @@ def _independent(stages: Stages, keys: Sequence[NodeKey]) -> tuple[int, int]:
     part = next((one for one in parts if one.over is None), parts[0])
     stream = _Stream(part, len(stages.job.aggregation.queries[key[1]].measure.components), stages)
     with multiprocessing.get_context("fork").Pool(WORKERS) as pool:
-        streams = [*stream(0), *(one for of in pool.map(stream, range(2 * WORKERS), chunksize=1) for one in of), *stream(0)]
+        streams = [
+            *stream(0),
+            *(one for of in pool.map(stream, range(2 * WORKERS), chunksize=1) for one in of),
+            *stream(0),
+        ]
     length = run_length(part.noise[0], sum(map(len, streams)), FALSE_ALARM / 4)
     return len(streams), repeated(streams, length)
 

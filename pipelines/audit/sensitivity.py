@@ -26,6 +26,7 @@ from privacy.noise.distributions import NoiseDistribution
 from privacy.planning.adaptive_part import at_once
 from privacy.series import Ints
 from privacy.strategies.base import Nodes
+from transforms.aggregation.node_sums import NodeKey
 from transforms.release import noise
 
 TOLERANCE = 1e-9
@@ -100,7 +101,9 @@ def distance(one: Released, two: Released) -> Distance:
             moved = np.zeros(len(stretch), dtype=bool)
             for component, (x, y) in enumerate(zip(left, right, strict=True)):
                 apart = np.abs((x - y).astype(np.float64))
-                sizes = apart / (job.aggregation.queries[number].measure.components[component].largest * stretch[:, None])
+                sizes = apart / (
+                    job.aggregation.queries[number].measure.components[component].largest * stretch[:, None]
+                )
                 total, squares = total + sizes.sum(), squares + (sizes**2).sum()
                 moved |= (apart != 0).any(axis=1)
                 coordinates += int(np.count_nonzero(apart))
@@ -111,8 +114,10 @@ def distance(one: Released, two: Released) -> Distance:
             shares += [touched / bound.nodes] if part.strategy.sparse else []
             norms[f"{name}, part {place + 1}"] = float(max(shares))
             largest = job.aggregation.queries[number].measure.components[0].largest
-            planned += (bound.l2 * largest / part.noise[0].scale) ** 2 if gaussian else (
-                bound.l1 * largest / part.noise[0].scale
+            planned += (
+                (bound.l2 * largest / part.noise[0].scale) ** 2
+                if gaussian
+                else (bound.l1 * largest / part.noise[0].scale)
             )
     allowed = plan.budget.epsilon if plan.budget.delta == 0 else np.inf
     if gaussian:
@@ -125,7 +130,7 @@ def distance(one: Released, two: Released) -> Distance:
     )
 
 
-def _of_levels(one: Released, two: Released, key: tuple) -> float:
+def _of_levels(one: Released, two: Released, key: NodeKey) -> float:
     """Return the largest distance of two levels of an adaptive query at one time, as a share of the plan's."""
     job = one.stages.job
     demand = job.plan.demands[key[1]]
@@ -215,7 +220,9 @@ def _climb(
     seeker: Search, objective: Callable[[Distance], float], lives: list[tuple[str, Life]], until: float, enough: float
 ) -> None:
     """Change a life as long as that moves it further, from the worst one or from any."""
-    life = seeker.worst[0] if seeker.worst is not None and seeker.choose.random() < 0.5 else seeker.choose.choice(lives)[1]
+    life = (
+        seeker.worst[0] if seeker.worst is not None and seeker.choose.random() < 0.5 else seeker.choose.choice(lives)[1]
+    )
     best, failed = objective(seeker.compare(life, "climb")), 0
     while failed < 15 and process_time() < until:
         tried = changed(life, seeker.setting, seeker.choose)
@@ -231,14 +238,11 @@ def _layer(seeker: Search) -> Layer:
     worst = seeker.worst
     assert worst is not None
     reached = ", ".join(f"{name} {share:.2f}" for name, share in sorted(seeker.reached.items()))
-    kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(seeker.kinds.items()))
     return Layer(
         name="sensitivity",
         question="Do neighbouring changelogs move the released nodes further than the plan allows?",
         tried={"pairs of changelogs": seeker.tried, **{f"of these: {k}": n for k, n in sorted(seeker.kinds.items())}},
-        found=(
-            f"worst pair: {worst[1].share:.3f} of the cost that the plan allows; shares of each bound: {reached}",
-        ),
+        found=(f"worst pair: {worst[1].share:.3f} of the cost that the plan allows; shares of each bound: {reached}",),
         faults=tuple(f"{text} ({number} times)" for text, number in seeker.faults.most_common(5)),
         measures={"cost": worst[1].cost, "planned": worst[1].planned},
     )

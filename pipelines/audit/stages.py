@@ -33,7 +33,7 @@ from transforms.common.batches import Batch
 from transforms.common.payloads import unpack
 from transforms.release.file_names import noise_file
 from transforms.release.protected import protected_from_bytes
-from transforms.release.release import chunk_of, protect
+from transforms.release.release import protect
 from transforms.sources.changelog import read_split, splits
 from transforms.sources.columns.normalise import Place, Skipped
 

@@ -1,4 +1,4 @@
-"""Hard values for the columns that a spec reads: at, next to and beyond every edge. They are made up, from the spec alone."""
+"""Hard values for the columns that a spec reads, made up from the spec alone: at, next to and beyond every edge."""
 
 import math
 import re
@@ -108,11 +108,20 @@ def _add(found: Columns, name: str, column: Column, *, weak: bool = False) -> No
     if known is None:
         found[name] = column
         return
-    right = {"number": (int, float), "whole": int, "bool": bool, "text": str, "time": int}[known.kind]
+    right = _PYTHON[known.kind]
     fits = [v for v in column.inside if isinstance(v, right) and v not in known.inside]
     inside = known.inside if weak else (*known.inside, *fits)
     beyond = (*known.beyond, *(v for v in (*column.beyond, *fits) if v is None or isinstance(v, right)))
     found[name] = Column(inside, tuple(dict.fromkeys(v for v in beyond if v not in inside)), known.kind)
+
+
+_PYTHON: dict[str, tuple[type, ...]] = {
+    "number": (int, float),
+    "whole": (int,),
+    "bool": (bool,),
+    "text": (str,),
+    "time": (int,),
+}
 
 
 def _ordered(key: OrderedKey) -> Column:

@@ -47,8 +47,6 @@ REACH = 2**20
 """Size of the noise that both runs share."""
 
 
-
-
 CHANGING = ("attempt", "committed_at")
 """Members of a manifest that each run chooses."""
 
@@ -75,7 +73,7 @@ class SharedNoise:
             self._part.now = _name_of(released)
             return step(released, held, leaves)
 
-        linear_chunk.step, noise.sample_noise = stepped, self.sample  # type: ignore[assignment]
+        linear_chunk.step, noise.sample_noise = stepped, self.sample
         try:
             yield
         finally:
@@ -144,7 +142,9 @@ def _after_all(setting: Setting) -> tuple[Mutation, ...]:
     """Return one row that no window counts, so that no file is empty."""
     row = Mutation("other-last", setting.timeline.until + 1, 0, None, dict(setting.corners[0]))
     owned = None if setting.owner is None else "other-last"
-    return (replace(row, owner=owned, after={**setting.corners[0], **({setting.owner: owned} if setting.owner else {})}),)
+    return (
+        replace(row, owner=owned, after={**setting.corners[0], **({setting.owner: owned} if setting.owner else {})}),
+    )
 
 
 _DECIDED = "Files whose numbers the data decide are compared by names and rows only."
@@ -255,7 +255,11 @@ def _of_tables(name: str, left: bytes, right: bytes, *, loose: bool) -> Iterator
         x, y = one[column], two[column]
         if x.equals(y) or (loose and pa.types.is_floating(x.type)) or (loose and column == "sampled"):
             continue
-        if of == "nodes" or not pa.types.is_floating(x.type) or not np.allclose(x, y, rtol=1e-9, atol=1e-9, equal_nan=True):
+        if (
+            of == "nodes"
+            or not pa.types.is_floating(x.type)
+            or not np.allclose(x, y, rtol=1e-9, atol=1e-9, equal_nan=True)
+        ):
             yield f"a file of {of}: column {column} differs"
 
 

@@ -1,7 +1,7 @@
 """Lower bounds on epsilon and mu from guesses, valid at any time (e-processes).
 
-A fair coin chooses one of two neighbours, the mechanism runs, and a rule that was fixed before guesses the coin from the
-published numbers, or abstains. Each guess that is made is correct with probability at most
+A fair coin chooses one of two neighbours, the mechanism runs, and a rule that was fixed before guesses the coin from
+the published numbers, or abstains. Each guess that is made is correct with probability at most
 
     e^epsilon / (1 + e^epsilon)     if the mechanism is (epsilon, 0)-DP, given the published numbers and so any guess
     Phi(mu / 2)                     if it is mu-GDP and the rule never abstains
@@ -34,6 +34,7 @@ def at_least(correct: int, wrong: int, failure: float) -> float:
     >>> at_least(0, 0, 1e-3), 0.7 < at_least(900, 100, 1e-3) < 0.9
     (0.5, True)
     """
+
     def refuted(bound: float) -> bool:
         return _wealth(correct, wrong, bound) >= -math.log(failure)
 
@@ -70,7 +71,7 @@ def mu_at(epsilon: float, delta: float) -> float:
 
 def _wealth(correct: int, wrong: int, bound: float) -> float:
     """Return the logarithm of the gambler's wealth; bets that are not above the bound are not made."""
-    odds = _ODDS[_ODDS > bound]
+    odds = _ODDS[bound < _ODDS]
     if len(odds) == 0:
         return 0.0
     logs = correct * np.log(odds / bound) + wrong * np.log((1 - odds) / (1 - bound))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.noise.distributions import DiscreteGaussian, NoiseDistribution
 from privacy.series import Ints
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacy.bisection import last_holding
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.noise.distributions import DiscreteGaussian, NoiseDistribution
 from privacy.series import Ints
 from privacy.strategies.base import Floats
 

@@ -15,14 +15,44 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.audit.faults import CLEAN, FAULTS, Fault
+from ruamel.yaml import YAML
 
+HERE = Path(__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
-SPECS = Path(__file__).parent / "specs"
+SPECS = HERE / "specs"
 PACKAGES = ("privacy", "transforms", "pipelines", "slackwater")
 PROCESSES = 2
 TIMEOUT = 600
 """Seconds after which an audit of a fault is ended: some faults make the program hang."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A change of the program that breaks its claim.
+
+    Attributes:
+        name: What is wrong.
+        layer: Layer that must see it.
+        spec: Name of the spec that is audited, in `specs`.
+        file: The changed file.
+        old: Text that occurs once in it.
+        new: What takes its place; equal to `old` for the unchanged program, which the layer must pass.
+    """
+
+    name: str
+    layer: str
+    spec: str
+    file: str
+    old: str
+    new: str
+
+
+FAULTS = tuple(Fault(**row) for row in YAML(typ="safe").load(HERE / "faults.yaml"))
+
+CLEAN = tuple(
+    Fault(f"no fault, {layer} of {spec}", layer, spec, "privacy/touched.py", "def at_most", "def at_most")
+    for layer, spec in (("sensitivity", "owners"), ("noise", "gauss"), ("membership", "span"), ("runs", "units"))
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +111,13 @@ def _audited(copy: Path, fault: Fault, result: Path) -> str:
     command = [sys.executable, "-m", "pipelines.audit.attack", str(SPECS / f"{fault.spec}.yaml"), str(result), "seeded"]
     try:
         ran = subprocess.run(
-            [*command, fault.layer], cwd=copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
+            [*command, fault.layer],
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return ""
@@ -105,7 +141,13 @@ def main(names: Sequence[str]) -> int:
                 wrong += 1
                 continue
             wrong += not found.right
-            word = ("caught" if found.told else "MISSED") if fault.old != fault.new else "clean " if found.right else "ALARM "
+            word = (
+                ("caught" if found.told else "MISSED")
+                if fault.old != fault.new
+                else "clean "
+                if found.right
+                else "ALARM "
+            )
             print(f"{word}  {fault.layer:12} {found.seconds:4.0f} s  {fault.name}: {found.told[:150]}", flush=True)
     print(f"{len(chosen) - wrong} of {len(chosen)} as expected")
     return int(wrong > 0)
