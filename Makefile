@@ -27,7 +27,7 @@ RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install lock docs reference demo demo-local demo-map flink check test search lint style type quick newest suite programs bench \
+.PHONY: help install lock docs reference demo demo-local demo-map flink check test audit search lint style type quick newest suite programs bench \
   errors clean
 
 # One process compiles for all others, even if the shell forbids compiled files.
@@ -110,6 +110,9 @@ check: $(TESTED)  ## check style, types, doctests and unit tests, also on Python
 
 test: $(READY)  ## run all tests, style and type checks; eight minutes on two cores
 	@$(MAKE) $(JOBS) style type suite
+
+audit: $(TESTED)  ## seed 60 faults and check that the audit sees each; 20 minutes on two cores
+	@$(BIN)/python -m tests.audit.seeded
 
 search: $(TESTED)  ## test properties with twenty times the examples of `test`, and all cases; half an hour
 	@SEARCH=20 $(BIN)/$(PYTEST) -m "hypothesis or few"

@@ -25,6 +25,7 @@ STRATEGIES = tuple(f"privacy.strategies.{kind}" for kind in ("direct", "factoris
 # What every command may import, and what some import in addition.
 RUNNING = ("pipelines", *(f"pipelines.{room}" for room in ("common", "spec", "store", "sinks", "epochs", "published")))
 OF_OTHERS = {
+    "pipelines.audit": ("pipelines.pages", "pipelines.run"),
     "pipelines.evaluate": ("pipelines.plan",),
     "pipelines.init": ("pipelines.changelog", "pipelines.plan"),
     "pipelines.local": ("pipelines.pages", "pipelines.ledger"),
@@ -53,6 +54,7 @@ ROOMS = {
     "privacy.cells": ("privacy", "privacy.cells.kdtree"),
     "privacy.cells.kdtree": ("privacy", "privacy.cells"),
     "privacy.discovery": ("privacy", "privacy.noise", "privacy.strategies"),
+    "privacy.evidence": ("privacy", "privacy.noise", "privacy.strategies"),
     "privacy.local": ("privacy",),
     "privacy.planning": (
         *("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies", "privacy.adaptive"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from pipelines.audit.findings import Layer
+from pipelines.audit.findings import LayerResult
 from pipelines.audit.membership import check_membership
 from pipelines.audit.mutations import random_life
 from pipelines.audit.prepared import Prepared, prepared
@@ -56,18 +56,18 @@ class Attack:
     effort: Effort
     seeker: Search | None = None
 
-    def sensitivity(self) -> list[Layer]:
+    def sensitivity(self) -> list[LayerResult]:
         layer, self.seeker = search(self.ready.stages, self.ready.setting, seconds=self.effort.search)
         return [layer]
 
-    def noise(self) -> list[Layer]:
+    def noise(self) -> list[LayerResult]:
         return [check_scale(self.ready.stages, seconds=self.effort.noise)]
 
-    def membership(self) -> list[Layer]:
+    def membership(self) -> list[LayerResult]:
         seeker = self.seeker or search(self.ready.stages, self.ready.setting, seconds=2)[1]
         return [check_membership(seeker, seconds=self.effort.guesses)]
 
-    def runs(self) -> list[Layer]:
+    def runs(self) -> list[LayerResult]:
         ready, choose = self.ready, Random()
         worst = self.seeker.worst if self.seeker is not None else None
         lives = [random_life(ready.setting, choose) for _ in range(self.effort.pairs)]
@@ -76,7 +76,7 @@ class Attack:
         return [check_whole(ready.spec, ready.stages, lives, ready.setting)]
 
 
-LAYERS: dict[str, Callable[[Attack], list[Layer]]] = {
+LAYERS: dict[str, Callable[[Attack], list[LayerResult]]] = {
     "sensitivity": Attack.sensitivity,
     "noise": Attack.noise,
     "membership": Attack.membership,

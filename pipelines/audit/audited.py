@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.audit.findings import Layer
+from pipelines.audit.findings import LayerResult
 from pipelines.pages.html import bullets, page, paragraph, section, table
 
 UNTESTED = (
@@ -31,7 +31,7 @@ class Audited:
     claim: str
     epsilon: float
     delta: float
-    layers: tuple[Layer, ...] = field(repr=False)
+    layers: tuple[LayerResult, ...] = field(repr=False)
     seconds: float
     page: str | None = None
 
@@ -112,5 +112,5 @@ def audit_page(audited: Audited) -> str:
     )
 
 
-def _counts(layer: Layer) -> str:
+def _counts(layer: LayerResult) -> str:
     return "; ".join(f"{name} {number:,}" for name, number in layer.tried.items()) or "-"

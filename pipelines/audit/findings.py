@@ -5,7 +5,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class LayerResult:
     """Result of one layer.
 
     Attributes:
@@ -45,7 +45,7 @@ class Layer:
         }
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> "Layer":
+    def from_json(cls, document: dict[str, Any]) -> "LayerResult":
         """Return the result that `to_json` wrote."""
         texts = {name: tuple(document[name]) for name in ("found", "faults", "untested")}
         return cls(

@@ -60,7 +60,7 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Surroundings:
     """Facts about a spec that lives depend on.
 
     Attributes:
@@ -111,7 +111,7 @@ class Setting:
         return life.since + (1 if self.near else life.times) * self.promise.span.length
 
 
-def neighbours(life: Life, setting: Setting) -> tuple[Epochs, Epochs]:
+def neighbours(life: Life, setting: Surroundings) -> tuple[Epochs, Epochs]:
     """Return the two changelogs of a life, epoch by epoch, with the rows of other units in both.
 
     Without a span, the rows of the unit are missing in the second one; of rows that another unit shares, its half is.
@@ -132,7 +132,7 @@ def neighbours(life: Life, setting: Setting) -> tuple[Epochs, Epochs]:
 Sent = list[tuple[Move, Mutation]]
 
 
-def _rows(moves: Sequence[Move], setting: Setting, *, there: bool) -> Sent:
+def _rows(moves: Sequence[Move], setting: Surroundings, *, there: bool) -> Sent:
     """Return a row for each move, with the state before it as the row before left it."""
     found: Sent = []
     states: dict[int, State] = {}
@@ -151,7 +151,7 @@ def _rows(moves: Sequence[Move], setting: Setting, *, there: bool) -> Sent:
     return found
 
 
-def _half(row: Mutation, setting: Setting) -> Mutation | None:
+def _half(row: Mutation, setting: Surroundings) -> Mutation | None:
     """Return what is left of a row without the unit: the state that another owner has."""
     sides = [None if s is None or s.get(setting.owner or "") == ME else s for s in (row.before, row.after)]
     if sides == [None, None]:
@@ -159,14 +159,14 @@ def _half(row: Mutation, setting: Setting) -> Mutation | None:
     return replace(row, before=sides[0], after=sides[1])
 
 
-def _spanned(moves: Sequence[Move], life: Life, setting: Setting, until: int) -> list[Move]:
+def _spanned(moves: Sequence[Move], life: Life, setting: Surroundings, until: int) -> list[Move]:
     """Return the moves of the first version: after the span, each entry is in a state that both versions share."""
     assert life.since is not None
     found = [_on_time(move) for move in moves if _may(move, life.since, until, setting)]
     return _with_restored(found, moves, until, setting)
 
 
-def _apart(moves: Sequence[Move], life: Life, setting: Setting, until: int) -> list[Move]:
+def _apart(moves: Sequence[Move], life: Life, setting: Surroundings, until: int) -> list[Move]:
     """Return the moves of the second version: absent in the span, or at a distance."""
     assert life.since is not None
     kept = [_on_time(move) for move in moves if _may(move, life.since, until, setting)]
@@ -183,14 +183,14 @@ def _apart(moves: Sequence[Move], life: Life, setting: Setting, until: int) -> l
     return _with_restored([*before, *gone, *after], moves, until, setting)
 
 
-def _may(move: Move, since: int, until: int, setting: Setting) -> bool:
+def _may(move: Move, since: int, until: int, setting: Surroundings) -> bool:
     """Return whether a move leaves states outside the span alone: states that expire must do so within it."""
     if setting.expires is None:
         return True
     return move.time + setting.expires <= since or since <= move.time <= until - setting.expires or move.time >= until
 
 
-def _with_restored(found: list[Move], moves: Sequence[Move], until: int, setting: Setting) -> list[Move]:
+def _with_restored(found: list[Move], moves: Sequence[Move], until: int, setting: Surroundings) -> list[Move]:
     if setting.expires is not None:
         return found
     last = {move.entry: move.state for move in moves if move.time < until}
@@ -203,7 +203,7 @@ def _on_time(move: Move) -> Move:
     return replace(move, late=min(0, move.late), given=False)
 
 
-def _moved(state: State, setting: Setting, away: int) -> State:
+def _moved(state: State, setting: Surroundings, away: int) -> State:
     found = dict(state or {})
     for name, far in setting.near:
         if isinstance(found.get(name), float):
@@ -211,7 +211,7 @@ def _moved(state: State, setting: Setting, away: int) -> State:
     return found
 
 
-def _delivered(sent: Sent, cuts: Sequence[int], setting: Setting) -> Epochs:
+def _delivered(sent: Sent, cuts: Sequence[int], setting: Surroundings) -> Epochs:
     """Return the rows of each epoch, in the order of its file: those of the unit between those of others."""
     ends = [setting.end(windows) for windows in cuts]
     epochs: list[list[Mutation]] = [[] for _ in cuts]

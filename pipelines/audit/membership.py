@@ -11,7 +11,7 @@ from time import process_time
 
 import numpy as np
 
-from pipelines.audit.findings import Layer
+from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import neighbours
 from pipelines.audit.sensitivity import Search, zero_noise
 from pipelines.audit.stages import Released, scales_of
@@ -29,7 +29,7 @@ CLAIM_FAILURE = 1e-6
 """Failure probability of the bound that contradicts a claim, so that a correct program passes."""
 
 
-def check_membership(seeker: Search, *, seconds: float, trials: int = TRIALS) -> Layer:
+def check_membership(seeker: Search, *, seconds: float, trials: int = TRIALS) -> LayerResult:
     """Bound the privacy loss of the worst neighbours from below, by guesses.
 
     Args:
@@ -45,7 +45,7 @@ def check_membership(seeker: Search, *, seconds: float, trials: int = TRIALS) ->
     gaussian = seeker.stages.job.plan.mechanism == "gaussian"
     keys = [key for key in one.stages.keys if one.parts(key)]
     if distance.cost == 0 or not keys:
-        return Layer(name="membership", question=_QUESTION, tried={}, untested=("No unit moves a node here.",))
+        return LayerResult(name="membership", question=_QUESTION, tried={}, untested=("No unit moves a node here.",))
     until = process_time() + seconds
     scores = _scores(one, two, keys, until, trials)
     threshold = 0.0 if gaussian else _threshold(scores[: len(scores) // 5])
@@ -57,7 +57,7 @@ def check_membership(seeker: Search, *, seconds: float, trials: int = TRIALS) ->
     bound, strict = of(at_least(correct, wrong, FAILURE)), of(at_least(correct, wrong, CLAIM_FAILURE))
     name, claim = ("mu", distance.planned) if gaussian else ("epsilon", distance.allowed)
     faults = () if strict <= claim else (f"{name} is at least {strict:.3f}, and the claim is {claim:.3f}",)
-    return Layer(
+    return LayerResult(
         name="membership",
         question=_QUESTION,
         tried={"releases": len(scores), "guesses": correct + wrong, "correct guesses": correct},

@@ -5,21 +5,21 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from pipelines.audit.lives import LATEST, Life, Move, Setting
+from pipelines.audit.lives import LATEST, Life, Move, Surroundings
 from pipelines.audit.synthetic import State, state_of
 
 RANDOM = 40
 """Random lives of a corpus."""
 
 
-def corpus(setting: Setting, choose: Random) -> Iterator[tuple[str, Life]]:
+def corpus(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
     """Yield lives that are hard for some part of the program, with their kinds, in the order of their yield."""
     yield from _of_spans(setting, choose) if setting.promise.span is not None else _of_bounds(setting, choose)
     for _ in range(RANDOM):
         yield "random", random_life(setting, choose)
 
 
-def _of_bounds(setting: Setting, choose: Random) -> Iterator[tuple[str, Life]]:
+def _of_bounds(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
     """Yield lives under a bound on everything that a unit does: to and fro between far states, at many distances."""
     windows, moves = setting.timeline.windows, setting.moves
     pairs = _pairs(setting, choose)
@@ -27,7 +27,9 @@ def _of_bounds(setting: Setting, choose: Random) -> Iterator[tuple[str, Life]]:
         for there in (False, True):
             for step in (1, max(1, windows // moves), 0):
                 begin = 1 if step else choose.randint(1, windows)
-                times = [_inside(setting, min(windows, begin + step * place)) + place for place in range(moves)]
+                times = [
+                    _inside(setting, min(windows, begin + step * place)) + place * (step == 0) for place in range(moves)
+                ]
                 states = [first if place % 2 == 0 else second for place in range(moves)]
                 if there:
                     states = states[::-1] if moves % 2 else [second, first] * (moves // 2)
@@ -52,7 +54,7 @@ def _of_bounds(setting: Setting, choose: Random) -> Iterator[tuple[str, Life]]:
         yield "on the edges of windows", Life((*edges,), False, cuts_of(setting, choose))
 
 
-def _of_spans(setting: Setting, choose: Random) -> Iterator[tuple[str, Life]]:
+def _of_spans(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
     """Yield lives that differ within one span, which begins at several phases of a window, its edges among them."""
     span = setting.promise.span
     assert span is not None
@@ -88,7 +90,7 @@ def _of_spans(setting: Setting, choose: Random) -> Iterator[tuple[str, Life]]:
                 yield kind, replace(life, moves=(*moves,))
 
 
-def random_life(setting: Setting, choose: Random) -> Life:
+def random_life(setting: Surroundings, choose: Random) -> Life:
     """Return any life."""
     span, number = setting.promise.span, choose.randint(1, setting.moves)
     low, high = setting.end(0) - setting.timeline.every, setting.timeline.until + setting.timeline.every
@@ -107,7 +109,7 @@ def random_life(setting: Setting, choose: Random) -> Life:
     return Life((*moves,), since is None and choose.random() < 0.3, cuts_of(setting, choose), since=since)
 
 
-def changed(life: Life, setting: Setting, choose: Random) -> Life:
+def changed(life: Life, setting: Surroundings, choose: Random) -> Life:
     """Return a life with a small change."""
     moves, kind = [*life.moves], choose.randrange(8)
     low, high = setting.end(0) - 2, setting.timeline.until + 2
@@ -137,14 +139,14 @@ def changed(life: Life, setting: Setting, choose: Random) -> Life:
     return replace(life, moves=(*moves[: 2 * setting.moves],))
 
 
-def cuts_of(setting: Setting, choose: Random) -> tuple[int, ...]:
+def cuts_of(setting: Surroundings, choose: Random) -> tuple[int, ...]:
     """Return the ends of one to three epochs, in windows; the last epoch ends with the last window."""
     windows = setting.timeline.windows
     number = choose.choice([1, 1, 2, 2, 3])
     return (*sorted({*(choose.randint(1, windows) for _ in range(number - 1)), windows}),)
 
 
-def even_cuts(setting: Setting, epochs: int) -> tuple[int, ...]:
+def even_cuts(setting: Surroundings, epochs: int) -> tuple[int, ...]:
     """Return the ends of epochs of which all but the last have one window."""
     return (*range(1, epochs), setting.timeline.windows) if epochs > 1 else (setting.timeline.windows,)
 
@@ -154,29 +156,40 @@ def _toggles(times: Sequence[int], states: Sequence[State], entries: int, there:
     return Life((*moves,), there, cuts)
 
 
-def _pairs(setting: Setting, choose: Random) -> list[tuple[State, State]]:
+def _pairs(setting: Surroundings, choose: Random) -> list[tuple[State, State]]:
     """Return pairs of states to move between."""
     corners = [*setting.corners]
     last = corners[-1]
     found: list[tuple[State, State]] = [(corners[0], None), (corners[0], last), (last, corners[0]), (last, None)]
     for corner in corners[1:4]:
         found += [(corner, None), (corners[0], corner)]
+    name = setting.promise.constraint.column
+    if name is not None:  # all states of one class, first of one that is not listed
+        pool = setting.columns[name]
+        classes = [value for value in (*pool.beyond, *pool.inside) if value is not None]
+        found = [
+            (
+                {**corners[0], name: value},
+                {**last, name: value},
+            )
+            for value in classes
+        ] + found
     odd: dict[str, Any] = state_of(setting.columns, choose, 0.0)
     return [*found, (corners[0], odd), (odd, None)]
 
 
-def _inside(setting: Setting, window: int) -> int:
+def _inside(setting: Surroundings, window: int) -> int:
     """Return a moment in the middle of a window."""
     return (setting.end(window - 1) + setting.end(window)) // 2
 
 
-def _any_time(setting: Setting, choose: Random, low: int, high: int) -> int:
+def _any_time(setting: Surroundings, choose: Random, low: int, high: int) -> int:
     if choose.random() < 0.5:
         return setting.end(choose.randint(0, setting.timeline.windows)) + choose.choice([-1, 0, 1])
     return choose.randint(low, high)
 
 
-def _any_state(setting: Setting, choose: Random) -> State:
+def _any_state(setting: Surroundings, choose: Random) -> State:
     drawn = choose.random()
     if drawn < 0.25:
         return None

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from pipelines.audit.attack import RESULT
 from pipelines.audit.audited import Audited, audit_page
-from pipelines.audit.findings import Layer
+from pipelines.audit.findings import LayerResult
 from pipelines.audit.outsider import check_public
 from pipelines.common.arguments import SpecLike, refuse_ending, refuse_inside, spec_of
 from pipelines.common.errors import ArgumentError
@@ -99,6 +99,6 @@ def _attacked(path: str, release: str, effort: str, layers: Sequence[str] = ()) 
         claim=document["claim"],
         epsilon=document["epsilon"],
         delta=document["delta"],
-        layers=tuple(map(Layer.from_json, document["layers"])),
+        layers=tuple(map(LayerResult.from_json, document["layers"])),
         seconds=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
     )

@@ -5,6 +5,7 @@ published spec, and its noise must be enough for the claim. In cells that the re
 are noise alone, and must be distributed as the plan states.
 """
 
+import re
 from collections.abc import Iterator
 from time import process_time
 
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.audit.audited import Audited
-from pipelines.audit.findings import Layer
+from pipelines.audit.findings import LayerResult
 from pipelines.audit.scale import FALSE_ALARM
 from pipelines.audit.whole import read_any
 from pipelines.common.errors import ArgumentError
@@ -20,7 +21,7 @@ from pipelines.epochs.plans import SAME
 from pipelines.published.release import Published, published
 from pipelines.store.folder import folder_at, read_public
 from privacy.evidence.repeats import repeated, run_length
-from privacy.evidence.uniforms import seen, tested
+from privacy.evidence.uniforms import deviations, seen
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.planning.spent import covered
 from privacy.series import Ints
@@ -71,7 +72,7 @@ def _condition(text: str) -> Condition:
         raise ArgumentError("empty", str(error).removeprefix("where: ")) from None
 
 
-def _files(release: Published) -> Layer:
+def _files(release: Published) -> LayerResult:
     """Compare each file with its digest in the manifest."""
     folder, faults = folder_at(release.folder, private=False), []
     files = [(name, digest) for epoch in release.epochs for name, digest in epoch.files.items()]
@@ -80,7 +81,7 @@ def _files(release: Published) -> Layer:
             read_public(folder, name, digest.sha256, of="a release")
         except RefusedError as error:
             faults.append(str(error))
-    return Layer(
+    return LayerResult(
         name="files",
         question="Are all files those of the manifest?",
         tried={"epochs": len(release.epochs), "files": len(files)},
@@ -88,14 +89,14 @@ def _files(release: Published) -> Layer:
     )
 
 
-def _statement(release: Published) -> Layer:
+def _statement(release: Published) -> LayerResult:
     """Compare the statement with the plan, and the plan's noise with the claim."""
     plan, faults = release.plan, []
     if any(epoch.statement != plan.statement for epoch in release.epochs):
         faults.append("the statement in the manifest is not that of the plan")
     if not covered(plan, plan.budget.epsilon * (1 + SAME)):
         faults.append("the noise of the plan is too small for its claim")
-    return Layer(
+    return LayerResult(
         name="plan",
         question="Is the plan's noise enough for the statement?",
         tried={"parts": len(plan.parts)},
@@ -109,12 +110,18 @@ def _statement(release: Published) -> Layer:
 def _nodes(release: Published, place: int) -> pa.Table | None:
     """Return all published nodes of a query; None if it has none, or a file is damaged."""
     query, folder = release.spec.queries[place], folder_at(release.folder, private=False)
-    names = [name for epoch in release.epochs for name in epoch.files if name.startswith(f"{NODES}/{query.name}-")]
-    found = [read_any(content, name) for name in names if (content := folder.read(name)) is not None]
+    own = re.compile(rf"{NODES}/{re.escape(query.name)}-(net|entered|left)-\d+.*")
+    files = {name: digest for epoch in release.epochs for name, digest in epoch.files.items() if own.fullmatch(name)}
+    found = []
+    for name, digest in files.items():
+        try:
+            found.append(read_any(read_public(folder, name, digest.sha256, of="a release"), name))
+        except RefusedError:
+            return None
     return pa.concat_tables(found, promote_options="permissive") if found else None
 
 
-def _rows(release: Published, tables: dict[int, pa.Table | None]) -> Iterator[Layer]:
+def _rows(release: Published, tables: dict[int, pa.Table | None]) -> Iterator[LayerResult]:
     """Compare the rows of nodes with those that the plan states, and their values with its grid."""
     faults, rows = [], 0
     for place, query in enumerate(release.spec.queries):
@@ -129,7 +136,7 @@ def _rows(release: Published, tables: dict[int, pa.Table | None]) -> Iterator[La
             faults.append(f"{query.name}: the nodes, or the scales of their noise, are not those of the plan")
         elif len(off := _off_grid(_sorted(table, release), _sorted(wanted, release))):
             faults.append(f"{query.name}: {len(off)} values are not on the public grid")
-    yield Layer(
+    yield LayerResult(
         name="rows",
         question="Are the published nodes exactly those of the plan, with its scales, on its grid?",
         tried={"nodes": rows},
@@ -181,11 +188,11 @@ def _off_grid(table: pa.Table, wanted: pa.Table) -> Ints:
     return np.flatnonzero(np.abs(steps - np.rint(steps)) > 1e-6 * np.maximum(1, np.abs(steps)) * 2.0**-20 + 1e-9)
 
 
-def _noise(release: Published, tables: dict[int, pa.Table | None], condition: Condition | None) -> Layer:
+def _noise(release: Published, tables: dict[int, pa.Table | None], condition: Condition | None) -> LayerResult:
     """Test the noise of nodes in cells that are known to be empty."""
     name, question = "noise", "Is the noise in empty cells as wide as the plan states?"
     if condition is None:
-        return Layer(
+        return LayerResult(
             name=name, question=question, tried={}, untested=("No cells are known to be empty: give --empty.",)
         )
     noise: list[Ints] = []
@@ -209,14 +216,14 @@ def _noise(release: Published, tables: dict[int, pa.Table | None], condition: Co
     uniform = np.random.default_rng().random(samples)
     faults = [
         f"{one.name} is off by {one.found:.3g}, allowed {one.allowed:.3g}"
-        for one in tested(noise, laws, uniform, failure=FALSE_ALARM / 2)
+        for one in deviations(noise, laws, uniform, failure=FALSE_ALARM / 2)
         if not one.passed
     ]
     if laws:
         widest = max(range(len(laws)), key=lambda number: laws[number].scale)
         if repeated([noise[widest]], run_length(laws[widest], len(noise[widest]), FALSE_ALARM / 4)):
             faults.append("noise occurs twice")
-    return Layer(
+    return LayerResult(
         name=name,
         question=question,
         tried={"nodes in empty cells": samples},

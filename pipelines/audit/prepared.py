@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from pipelines.audit.files import copy_of, owner_place
-from pipelines.audit.lives import Setting, background
+from pipelines.audit.lives import Surroundings, background
 from pipelines.audit.stages import Stages
 from pipelines.audit.synthetic import columns_of, corners_of
 from pipelines.epochs.job import timeline_of
@@ -33,7 +33,7 @@ class Prepared:
 
     spec: Spec
     stages: Stages
-    setting: Setting
+    setting: Surroundings
 
 
 def prepared(spec: Spec, folder: Path, choose: Random) -> Prepared:
@@ -48,7 +48,7 @@ def prepared(spec: Spec, folder: Path, choose: Random) -> Prepared:
     others = background(columns, timeline, owner, choose, truncates=False)
     stages = Stages.of(copy, columns, timeline, others)
     with_truncate = background(columns, timeline, owner, choose, truncates=truncates) if truncates else others
-    setting = Setting(
+    setting = Surroundings(
         columns=columns,
         corners=tuple(corners_of(columns, choose, 8)),
         promise=stages.job.plan.promise,

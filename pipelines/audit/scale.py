@@ -10,10 +10,10 @@ from time import process_time
 
 import numpy as np
 
-from pipelines.audit.findings import Layer
+from pipelines.audit.findings import LayerResult
 from pipelines.audit.stages import Stages
 from privacy.evidence.repeats import repeated, run_length
-from privacy.evidence.uniforms import needed, seen, tested
+from privacy.evidence.uniforms import deviations, needed, seen
 from privacy.noise.distributions import NoiseDistribution, widened
 from privacy.planning.linear_part import LinearPart
 from privacy.series import Ints
@@ -35,7 +35,7 @@ STREAM = 2000
 Noise = list[tuple[Ints, NoiseDistribution]]
 
 
-def check_scale(stages: Stages, *, seconds: float, error: float = ERROR) -> Layer:
+def check_scale(stages: Stages, *, seconds: float, error: float = ERROR) -> LayerResult:
     """Test the noise of all parts of a plan.
 
     Args:
@@ -53,7 +53,7 @@ def check_scale(stages: Stages, *, seconds: float, error: float = ERROR) -> Laye
         uniform = np.random.default_rng().random(samples)
         each = FALSE_ALARM / (2 * len(groups))
         tried, sees = tried + samples, max(sees, seen(samples, each))
-        for one in tested([part for part, _ in found], [of for _, of in found], uniform, failure=each):
+        for one in deviations([part for part, _ in found], [of for _, of in found], uniform, failure=each):
             if not one.passed:
                 faults.append(
                     f"{name}: {one.name} is off by {one.found:.4g}, allowed {one.allowed:.4g}, {one.samples} samples"
@@ -61,7 +61,7 @@ def check_scale(stages: Stages, *, seconds: float, error: float = ERROR) -> Laye
     streams, twice = _independent(stages, keys)
     if twice:
         faults.append(f"{twice} runs of noise occur twice, in workers, epochs or restarts")
-    return Layer(
+    return LayerResult(
         name="noise",
         question="Does each node get fresh noise of the stated scale?",
         tried={"samples of noise": tried, "parts with separate noise": len(groups), "streams compared": streams},
@@ -116,10 +116,9 @@ def _adaptive(stages: Stages, error: float) -> dict[str, Noise]:
         adaptive = stages.job.plan.adaptive_of(part.query)
         if adaptive is not None:
             distribution = adaptive.scales.sample(1)
-            if isinstance(distribution, NoiseDistribution):
-                size = needed(error, FALSE_ALARM / (8 * len(stages.job.plan.parts)))
-                name = f"{stages.job.aggregation.queries[part.query].name}, samples"
-                found[name] = [(noise.sample_level(1, distribution, size), distribution)]
+            size = needed(error, FALSE_ALARM / (8 * len(stages.job.plan.parts)))
+            name = f"{stages.job.aggregation.queries[part.query].name}, samples"
+            found[name] = [(noise.sample_level(1, distribution, size), distribution)]
     return found
 
 

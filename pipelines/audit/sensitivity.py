@@ -17,8 +17,8 @@ from time import process_time
 
 import numpy as np
 
-from pipelines.audit.findings import Layer
-from pipelines.audit.lives import Life, Setting, neighbours
+from pipelines.audit.findings import LayerResult
+from pipelines.audit.lives import Life, Surroundings, neighbours
 from pipelines.audit.mutations import changed, corpus
 from pipelines.audit.stages import Epochs, Released, Stages, scales_of
 from privacy.evidence.betting import mu_at
@@ -156,7 +156,7 @@ class Search:
     """
 
     stages: Stages
-    setting: Setting
+    setting: Surroundings
     choose: Random
     tried: int = 0
     worst: tuple[Life, Distance] | None = None
@@ -188,7 +188,9 @@ class Search:
         return self.known[name]
 
 
-def search(stages: Stages, setting: Setting, *, seconds: float, enough: float = 0.999) -> tuple[Layer, Search]:
+def search(
+    stages: Stages, setting: Surroundings, *, seconds: float, enough: float = 0.999
+) -> tuple[LayerResult, Search]:
     """Search for neighbours that are further apart than the plan allows.
 
     Args:
@@ -234,11 +236,11 @@ def _climb(
             failed += 1
 
 
-def _layer(seeker: Search) -> Layer:
+def _layer(seeker: Search) -> LayerResult:
     worst = seeker.worst
     assert worst is not None
     reached = ", ".join(f"{name} {share:.2f}" for name, share in sorted(seeker.reached.items()))
-    return Layer(
+    return LayerResult(
         name="sensitivity",
         question="Do neighbouring changelogs move the released nodes further than the plan allows?",
         tried={"pairs of changelogs": seeker.tried, **{f"of these: {k}": n for k, n in sorted(seeker.kinds.items())}},

@@ -17,7 +17,7 @@ MARK = "audit7f3c9"
 """Part of each made-up key and unlisted value: it must not occur in anything public."""
 
 EXISTS = "audit_exists"
-"""Column that is set in every state, so that a state exists even if all other columns are null."""
+"""Pool that is set in every state, so that a state exists even if all other columns are null."""
 
 OFTEN = 0.75
 """Share of the values that lie inside a query."""
@@ -44,7 +44,7 @@ class Mutation:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Pool:
     """Values of one column.
 
     Attributes:
@@ -62,7 +62,7 @@ class Column:
         return choose.choice(self.inside if choose.random() < often or not self.beyond else self.beyond)
 
 
-Columns = dict[str, Column]
+Columns = dict[str, Pool]
 
 
 def columns_of(spec: Spec) -> Columns:
@@ -77,7 +77,7 @@ def columns_of(spec: Spec) -> Columns:
             _add(found, query.column, _measured(query))
     constraint = spec.privacy.constraint
     if constraint.column is not None:
-        _add(found, constraint.column, Column(constraint.names, (f"{MARK} class", None), "text"))
+        _add(found, constraint.column, Pool(constraint.names, (f"{MARK} class", None), "text"))
     types = dict(spec.changelog.source.types)
     for query in spec.queries:
         if query.where is not None:
@@ -102,7 +102,7 @@ def corners_of(columns: Columns, choose: Random, number: int) -> list[dict[str, 
     return found
 
 
-def _add(found: Columns, name: str, column: Column, *, weak: bool = False) -> None:
+def _add(found: Columns, name: str, column: Pool, *, weak: bool = False) -> None:
     """Add a column, or join its values with those that are known; the first use gives the kind."""
     known = found.get(name)
     if known is None:
@@ -112,7 +112,7 @@ def _add(found: Columns, name: str, column: Column, *, weak: bool = False) -> No
     fits = [v for v in column.inside if isinstance(v, right) and v not in known.inside]
     inside = known.inside if weak else (*known.inside, *fits)
     beyond = (*known.beyond, *(v for v in (*column.beyond, *fits) if v is None or isinstance(v, right)))
-    found[name] = Column(inside, tuple(dict.fromkeys(v for v in beyond if v not in inside)), known.kind)
+    found[name] = Pool(inside, tuple(dict.fromkeys(v for v in beyond if v not in inside)), known.kind)
 
 
 _PYTHON: dict[str, tuple[type, ...]] = {
@@ -124,40 +124,40 @@ _PYTHON: dict[str, tuple[type, ...]] = {
 }
 
 
-def _ordered(key: OrderedKey) -> Column:
+def _ordered(key: OrderedKey) -> Pool:
     edges = key.edges(0, key.steps + 1).tolist()
     chosen = [edges[place] for place in sorted({0, 1, len(edges) // 2, len(edges) - 1})]
     if key.moments:
         near = [edge + far for edge in chosen for far in (-1, 1)]
-        return Column((*chosen,), (*near, None), "time")
+        return Pool((*chosen,), (*near, None), "time")
     near = [math.nextafter(edge, far) for edge in chosen for far in (-math.inf, math.inf)]
-    return Column((*map(float, chosen),), (*near, edges[-1] + 1e9, -math.inf, math.inf, math.nan, None), "number")
+    return Pool((*map(float, chosen),), (*near, edges[-1] + 1e9, -math.inf, math.inf, math.nan, None), "number")
 
 
-def _listed(cells: tuple[Any, ...]) -> Column:
+def _listed(cells: tuple[Any, ...]) -> Pool:
     values = [cell for cell in cells if cell != OTHER]
     if values and all(type(value) is int for value in values):
-        return Column((*values[:6], *values[-2:]), (max(values) + 1, None), "whole")
+        return Pool((*values[:6], *values[-2:]), (max(values) + 1, None), "whole")
     if values and all(type(value) is bool for value in values):
-        return Column((*values,), (None,), "bool")
+        return Pool((*values,), (None,), "bool")
     texts = [str(value) for value in values] or [f"{MARK} only"]
-    return Column(tuple(dict.fromkeys((*texts[:6], *texts[-2:]))), (f"{MARK} other", None), "text")
+    return Pool(tuple(dict.fromkeys((*texts[:6], *texts[-2:]))), (f"{MARK} other", None), "text")
 
 
-def _measured(query: Query) -> Column:
+def _measured(query: Query) -> Pool:
     low, high = query.measure.low, query.measure.high
     inside = (high, low, (low + high) / 2, 0.0 if low < 0 < high else high)
     beyond = (high + 1 + abs(high) * 9, low - 1 - abs(low) * 9, math.inf, -math.inf, math.nan, 1e308, -1e308, None)
-    return Column(tuple(dict.fromkeys(map(float, inside))), beyond, "number")
+    return Pool(tuple(dict.fromkeys(map(float, inside))), beyond, "number")
 
 
-def _compared(condition: str, kind: str) -> Column:
+def _compared(condition: str, kind: str) -> Pool:
     """Return values near the constants of a condition."""
     texts = re.findall(r"'([^']*)'", condition)
     numbers = [float(text) for text in re.findall(r"(?<![\w.'])\d+(?:\.\d+)?(?![\w'])", condition)]
     if kind in ("int64", "float64"):
         near = [n + far for n in numbers or [0.0] for far in (0, 1, -1)]
-        return Column(tuple(near), (None,), "number")
+        return Pool(tuple(near), (None,), "number")
     if kind == "bool":
-        return Column((True, False), (None,), "bool")
-    return Column((*texts, *(f"{n:g}" for n in numbers), "1"), ("", f"{MARK} text", None), "text")
+        return Pool((True, False), (None,), "bool")
+    return Pool((*texts, *(f"{n:g}" for n in numbers), "1"), ("", f"{MARK} text", None), "text")

@@ -23,8 +23,8 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from pipelines.audit.files import write
-from pipelines.audit.findings import Layer
-from pipelines.audit.lives import Life, Setting, neighbours
+from pipelines.audit.findings import LayerResult
+from pipelines.audit.lives import Life, Surroundings, neighbours
 from pipelines.audit.sensitivity import zero_noise
 from pipelines.audit.stages import Epochs, Released, Stages
 from pipelines.audit.synthetic import MARK, Mutation
@@ -100,7 +100,7 @@ def _name_of(part: LinearPart) -> tuple[int, Family, int]:
     return part.query, part.family, sum(2**place * len(str(one)) for place, one in enumerate(part.series))
 
 
-def check_whole(spec: Spec, stages: Stages, lives: Sequence[Life], setting: Setting) -> Layer:
+def check_whole(spec: Spec, stages: Stages, lives: Sequence[Life], setting: Surroundings) -> LayerResult:
     """Run the copy of a spec on the two changelogs of some lives, in two epochs each, and compare all public output.
 
     Args:
@@ -128,7 +128,7 @@ def check_whole(spec: Spec, stages: Stages, lives: Sequence[Life], setting: Sett
         files, said = files + len(first.files), said + len(first.said)
         untested |= dict.fromkeys(text for text, holds in ((_DECIDED, adaptive), (_LATER, missing)) if holds)
     faults |= dict.fromkeys(_leaks_of_error(spec, stages, left))
-    return Layer(
+    return LayerResult(
         name="whole runs",
         question="Does anything public differ between neighbours that have the same noisy nodes?",
         tried={"runs": 2 * len(cuts) * len(lives) + 1, "public files compared": files, "messages compared": said},
@@ -138,7 +138,7 @@ def check_whole(spec: Spec, stages: Stages, lives: Sequence[Life], setting: Sett
     )
 
 
-def _after_all(setting: Setting) -> tuple[Mutation, ...]:
+def _after_all(setting: Surroundings) -> tuple[Mutation, ...]:
     """Return one row that no window counts, so that no file is empty."""
     row = Mutation("other-last", setting.timeline.until + 1, 0, None, dict(setting.corners[0]))
     owned = None if setting.owner is None else "other-last"
@@ -182,7 +182,7 @@ def _exact_difference(one: Released, two: Released) -> Iterator[tuple[Node, Ints
                     yield (*_name_of(part), component, *name), row
 
 
-def _run(spec: Spec, stages: Stages, epochs: Epochs, setting: Setting, shared: SharedNoise) -> Public:
+def _run(spec: Spec, stages: Stages, epochs: Epochs, setting: Surroundings, shared: SharedNoise) -> Public:
     """Run all epochs from empty folders, and return what became public."""
     data = _emptied(spec)
     said, attempts = io.StringIO(), []

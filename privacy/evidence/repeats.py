@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privacy.noise.distributions import DiscreteGaussian, NoiseDistribution
+from privacy.noise.distributions import NoiseDistribution
 from privacy.series import Ints
 
 
@@ -21,8 +21,9 @@ def run_length(distribution: NoiseDistribution, runs: int, failure: float) -> in
         runs: number of runs.
         failure: the probability.
 
+    >>> from privacy.noise.distributions import DiscreteLaplace
     >>> run_length(DiscreteLaplace(3.0), 1000, 1e-9)
-    19
+    20
     """
     likeliest = math.log(likeliest_of(distribution))
     if likeliest == 0:
@@ -35,11 +36,12 @@ def likeliest_of(distribution: NoiseDistribution) -> float:
 
     For Gaussian noise the sum of the weights is at least scale sqrt(2 pi), by Poisson summation.
 
+    >>> from privacy.noise.distributions import DiscreteLaplace
     >>> round(likeliest_of(DiscreteLaplace(3.0)), 4)
     0.1651
     """
     scale = distribution.scale
-    if isinstance(distribution, DiscreteGaussian):
+    if distribution.stable:
         return min(1 / (scale * math.sqrt(2 * math.pi)), 1 / (1 + 2 * math.exp(-1 / (2 * scale**2))))
     return math.tanh(1 / (2 * scale))
 

@@ -1,8 +1,8 @@
 """Tests of noise: scale, shape, signs, low bits and independence, for samples of any mixture of scales.
 
-A sample N of a discrete symmetric distribution becomes T = Pr[|M| > |N|] + V Pr[|M| = |N|], with M of the distribution
-that the plan states and V uniform on [0, 1). If N has exactly this distribution, T is exactly uniform, so samples of
-different scales are tested together. Noise that is too narrow by a factor f < 1 has a mean of -log T of at most f.
+A sample N of a symmetric distribution becomes T = Pr[|M| > |N|] + (1 - V) Pr[|M| = |N|], with M of the stated
+distribution and V uniform on [0, 1). If N has exactly this distribution, T is exactly uniform, so samples of
+different scales are tested together. If noise is too narrow, -log T is too small: in proportion for Laplace noise.
 
     scale           mean of -log T, which is 1         Chernoff's bound for exponential variables
     shape           distribution of T                  Dvoretzky, Kiefer, Wolfowitz with Massart's constant
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacy.bisection import last_holding
-from privacy.noise.distributions import DiscreteGaussian, NoiseDistribution
+from privacy.noise.distributions import NoiseDistribution
 from privacy.series import Ints
 from privacy.strategies.base import Floats
 
@@ -32,7 +32,7 @@ LAGS = (1, 2, 7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tested:
+class Deviation:
     """Result of one test.
 
     Attributes:
@@ -61,11 +61,12 @@ def tails(noise: Ints, distribution: NoiseDistribution, uniform: Floats) -> Floa
         distribution: the distribution that the plan states.
         uniform: V, independent and uniform on [0, 1), float64 [samples].
 
+    >>> from privacy.noise.distributions import DiscreteLaplace
     >>> tails(np.array([0, 1]), DiscreteLaplace(1.0), np.array([0.0, 0.0])).round(3).tolist()
-    [0.538, 0.198]
+    [1.0, 0.538]
     """
     size = np.abs(noise)
-    if isinstance(distribution, DiscreteGaussian):
+    if distribution.stable:
         above, here = _gaussian(size, distribution.scale)
     else:
         q = math.exp(-1 / distribution.scale)
@@ -90,9 +91,9 @@ def _gaussian(size: Ints, scale: float) -> tuple[Floats, Floats]:
     return beyond[size + 1], weights[size] / weights.sum()
 
 
-def tested(
+def deviations(
     noise: Sequence[Ints], distributions: Sequence[NoiseDistribution], uniform: Floats, *, failure: float
-) -> Iterator[Tested]:
+) -> Iterator[Deviation]:
     """Yield the results of all tests of some arrays of noise.
 
     Args:
@@ -109,14 +110,14 @@ def tested(
     if samples == 0:
         return
     mean = float(-np.log(found).mean())
-    yield Tested(name="scale", samples=samples, found=abs(mean - 1), allowed=_exponential(samples, each))
-    yield Tested(name="shape", samples=samples, found=_distance(found), allowed=_dkw(samples, each))
+    yield Deviation(name="scale", samples=samples, found=abs(mean - 1), allowed=_exponential(samples, each))
+    yield Deviation(name="shape", samples=samples, found=_distance(found), allowed=_dkw(samples, each))
     signs = np.sign(np.concatenate(noise)).astype(np.float64)
-    yield Tested(name="signs", samples=samples, found=abs(float(signs.mean())), allowed=_hoeffding(samples, each))
+    yield Deviation(name="signs", samples=samples, found=abs(float(signs.mean())), allowed=_hoeffding(samples, each))
     for lag in LAGS:
         if samples > lag:
             product = abs(float((signs[lag:] * signs[:-lag]).mean()))
-            yield Tested(
+            yield Deviation(
                 name=f"independence at lag {lag}",
                 samples=samples - lag,
                 found=product,
@@ -127,16 +128,16 @@ def tested(
     for bit in range(BITS if len(whole) else 0):
         share = abs(float(((whole >> bit) & 1).mean()) - 0.5)
         allowed = _hoeffding(len(whole), each) / 2 + 0.002
-        yield Tested(name=f"bit {bit}", samples=len(whole), found=share, allowed=allowed)
+        yield Deviation(name=f"bit {bit}", samples=len(whole), found=share, allowed=allowed)
 
 
 def seen(samples: int, failure: float) -> float:
-    """Return the relative error of a scale that `tested` misses with at most this probability; 1 if it sees none."""
+    """Return the relative error of a scale that `deviations` misses with at most this probability, at most 1."""
     return min(1.0, 2 * _exponential(samples, failure / (3 + BITS + len(LAGS)))) if samples else 1.0
 
 
 def needed(error: float, failure: float) -> int:
-    """Return the number of samples with which `tested` sees a relative error of a scale.
+    """Return the number of samples with which `deviations` sees a relative error of a scale.
 
     >>> 50_000 < needed(0.05, 1e-6) < 80_000
     True

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ruamel.yaml import YAML
 
@@ -87,8 +88,8 @@ def tried(fault: Fault) -> Caught:
         for name in PACKAGES:
             shutil.copytree(ROOT / name, copy / name)
         patched(copy, fault)
-        told = _audited(copy, fault, Path(folder, "result"))
-    return Caught(fault, told, time.monotonic() - began)
+        told = audited(copy, fault.spec, [fault.layer], Path(folder, "result"))
+    return Caught(fault, "; ".join(text for layer in told for text in layer["faults"]), time.monotonic() - began)
 
 
 def patched(root: Path, fault: Fault) -> None:
@@ -104,27 +105,28 @@ def patched(root: Path, fault: Fault) -> None:
     path.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
 
 
-def _audited(copy: Path, fault: Fault, result: Path) -> str:
-    """Run one layer of a changed program; return what it says, or nothing if it passes."""
+def audited(copy: Path, spec: str, layers: Sequence[str], result: Path) -> list[dict[str, Any]]:
+    """Run layers of a changed program, and return their results.
+
+    Args:
+        copy: Folder of the changed program.
+        spec: Name of the audited spec.
+        layers: Names of the layers.
+        result: A new folder for the results.
+
+    Raises:
+        RuntimeError: The audit stopped: the program noticed the fault itself, which is not the layer's merit.
+    """
     result.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pipelines.audit.attack", str(SPECS / f"{fault.spec}.yaml"), str(result), "seeded"]
-    try:
-        ran = subprocess.run(
-            [*command, fault.layer],
-            cwd=copy,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return ""
-    if ran.returncode:  # the program refuses what the fault does; this is not the layer's merit
-        raise RuntimeError(f"{fault.name}: the audit stopped: {ran.stderr[-2000:]}")
-    layers = json.loads((result / "result.json").read_text(encoding="utf-8"))["layers"]
-    return "; ".join(text for layer in layers for text in layer["faults"])
+    command = [sys.executable, "-m", "pipelines.audit.attack", str(SPECS / f"{spec}.yaml"), str(result), "seeded"]
+    ran = subprocess.run(
+        [*command, *layers], cwd=copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+    if ran.returncode:
+        raise RuntimeError(f"the audit stopped: {ran.stderr[-2000:]}")
+    found: list[dict[str, Any]] = json.loads((result / "result.json").read_text(encoding="utf-8"))["layers"]
+    return found
 
 
 def main(names: Sequence[str]) -> int:
@@ -136,8 +138,8 @@ def main(names: Sequence[str]) -> int:
         for fault in chosen:
             try:
                 found = waiting[fault.name].result()
-            except (RuntimeError, ValueError) as error:
-                print(f"ERROR   {fault.layer:12} {error}", flush=True)
+            except (RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
+                print(f"ERROR   {fault.layer:12} {fault.name}: {error}", flush=True)
                 wrong += 1
                 continue
             wrong += not found.right
