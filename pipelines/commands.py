@@ -77,7 +77,7 @@ COMMANDS = {
     "sanitise": Command(
         "pipelines.sanitised", "add noise to single records, each once, before anything is computed from them"
     ),
-    "audit": Command("pipelines.audit", "attack a spec's privacy claim with made-up data, or check a public folder"),
+    "audit": Command("pipelines.audit", "attack a spec's privacy claim with synthetic data, or check a public folder"),
     "completion": Command("pipelines.completion", "print a script that completes commands and flags in a shell"),
 }
 """Commands by name, in the order of `slackwater --help`."""

@@ -1,4 +1,4 @@
-"""A copy of a spec that reads a made-up changelog from new folders, and the files of that changelog."""
+"""A copy of a spec that reads a synthetic changelog from new folders, and the files of that changelog."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ USUAL = 60
 
 
 def copy_of(spec: Spec, folder: Path) -> Spec:
-    """Write a copy of a spec with a made-up changelog under `folder`, and return it.
+    """Write a copy of a spec with a synthetic changelog under `folder`, and return it.
 
     Queries, privacy and windows are as in the spec. The schedule is moved back so that its windows are over. Formats
     that hold whole tables, stays or other envelopes become JSON lines of changes.

@@ -1,4 +1,4 @@
-"""Neighbouring changelogs: made-up lives of one privacy unit, in two versions, among the rows of other units."""
+"""Neighbouring changelogs: synthetic lives of one privacy unit, in two versions, among the rows of other units."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

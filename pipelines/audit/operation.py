@@ -1,4 +1,4 @@
-"""`slackwater audit`: attack the release of a spec with made-up data, or check a public folder from outside."""
+"""`slackwater audit`: attack the release of a spec with synthetic data, or check a public folder from outside."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def audit(
     full: bool = False,
     html: str | Path | None = None,
 ) -> Audited:
-    """Attack the release of a spec with made-up data, or check the public folder of a release from outside.
+    """Attack the release of a spec with synthetic data, or check the public folder of a release from outside.
 
     An audit reads no data of the spec, publishes nothing and costs no privacy. It can refute a claim, and cannot prove
     it.
@@ -71,7 +71,7 @@ def audit(
         found = check_public(str(public), empty)
     else:
         if empty is not None:
-            raise ArgumentError("empty", "is for --public: a spec is audited with made-up data")
+            raise ArgumentError("empty", "is for --public: a spec is audited with synthetic data")
         assert spec is not None
         given = spec_of(spec)
         refuse_inside("html", page, given.output.public)

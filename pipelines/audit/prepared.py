@@ -1,4 +1,4 @@
-"""A spec made ready for an audit: its copy, its columns, its stages and the setting of made-up lives."""
+"""A spec made ready for an audit: its copy, its columns, its stages and the setting of synthetic lives."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,7 +28,7 @@ class Prepared:
     Attributes:
         spec: The copy.
         stages: Its stages.
-        setting: Facts for made-up lives.
+        setting: Facts for synthetic lives.
     """
 
     spec: Spec

@@ -1,6 +1,6 @@
 """Layer: sensitivity, exactly and without samples.
 
-Made-up neighbours go through the stages of a release with noise of zero, so that the difference of two releases is
+Synthetic neighbours go through the stages of a release with noise of zero, so that the difference of two releases is
 exactly what the noise must hide. It is compared with the norms of the plan, part by part, and with the budget for all
 parts together: with Laplace noise of scale b_i at node i, a difference d has a privacy loss of at most
 sum |d_i| / b_i; with Gaussian noise, its mu is the root of sum (d_i / sigma_i)^2.

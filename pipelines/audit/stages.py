@@ -29,7 +29,6 @@ from transforms.aggregation.projection import project
 from transforms.aggregation.queries import Timeline
 from transforms.aggregation.shard_state import STATE, file_of
 from transforms.aggregation.sharding import shard_table
-from transforms.common.batches import Batch
 from transforms.common.payloads import unpack
 from transforms.release.file_names import noise_file
 from transforms.release.protected import protected_from_bytes
@@ -45,7 +44,7 @@ Epochs = Sequence[tuple[Sequence[Mutation], int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """A copy of a spec, ready to release made-up rows.
+    """A copy of a spec, ready to release synthetic rows.
 
     Attributes:
         spec: The copy.
@@ -110,12 +109,12 @@ class Stages:
         layout = self.job.layout
         for split in splits(Place(str(path), number), layout.source.format):
             for part in read_split(layout, split, 262_144):
-                if isinstance(part, Batch):
-                    table, _, _ = project(part.table, self.job.aggregation.projection)
+                if (states := getattr(part, "table", None)) is not None:  # a batch; others are dead letters or skipped
+                    table, _, _ = project(states, self.job.aggregation.projection)
                     if table.num_rows:
                         yield table
                 elif getattr(part, "num_rows", 0):
-                    raise ValueError(f"made-up rows are unusable: {part['reason'][0]}")
+                    raise ValueError("synthetic rows are unusable")
 
     def _summed(
         self, rows: Sequence[Mutation], number: int, aggregation: Aggregation, past: str | None, kept: Path

@@ -1,4 +1,4 @@
-"""Hard values for the columns that a spec reads, made up from the spec alone: at, next to and beyond every edge."""
+"""Hard values for the columns that a spec reads, from the spec alone: at, next to and beyond every edge."""
 
 import math
 import re
@@ -14,7 +14,7 @@ Value = str | int | float | bool | None
 State = dict[str, Any] | None
 
 MARK = "audit7f3c9"
-"""Part of each made-up key and unlisted value: it must not occur in anything public."""
+"""Part of each synthetic key and unlisted value: it must not occur in anything public."""
 
 EXISTS = "audit_exists"
 """Pool that is set in every state, so that a state exists even if all other columns are null."""
@@ -25,7 +25,7 @@ OFTEN = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A row of a made-up changelog; without an entry, a truncate.
+    """A row of a synthetic changelog; without an entry, a truncate.
 
     Attributes:
         entry: Key of the entry; None for a truncate.

@@ -271,7 +271,7 @@ def read_any(content: bytes, name: str) -> pa.Table:
 
 
 def _leaks(public: Public) -> Iterator[str]:
-    """Yield where keys or values of the made-up changelog are public."""
+    """Yield where keys or values of the synthetic changelog are public."""
     for name, content in public.files.items():
         told = content if "/" not in name else content + repr(read_any(content, name).to_pydict()).encode()
         if MARK.encode() in told or MARK in name:
