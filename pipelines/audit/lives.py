@@ -49,6 +49,7 @@ class Life:
         since: First moment of the protected span in which neighbours differ; None: in everything.
         times: Length of the difference, or its distance, as a multiple of what is protected.
         away: Under a distance, its direction for each move in the span.
+        restored: Number of the corner that entries are in after the span; None: the last state in it.
     """
 
     moves: tuple[Move, ...]
@@ -57,6 +58,7 @@ class Life:
     since: int | None = None
     times: int = 1
     away: tuple[int, ...] = (1, -1)
+    restored: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +165,7 @@ def _spanned(moves: Sequence[Move], life: Life, setting: Surroundings, until: in
     """Return the moves of the first version: after the span, each entry is in a state that both versions share."""
     assert life.since is not None
     found = [_on_time(move) for move in moves if _may(move, life.since, until, setting)]
-    return _with_restored(found, moves, until, setting)
+    return _with_restored(found, moves, until, setting, life)
 
 
 def _apart(moves: Sequence[Move], life: Life, setting: Surroundings, until: int) -> list[Move]:
@@ -176,11 +178,11 @@ def _apart(moves: Sequence[Move], life: Life, setting: Surroundings, until: int)
             inside = move.state is not None and life.since <= move.time < until
             away = life.away[place % len(life.away)] * life.times
             found.append(replace(move, state=_moved(move.state, setting, away)) if inside else move)
-        return _with_restored(found, moves, until, setting)
+        return _with_restored(found, moves, until, setting, life)
     before = [move for move in kept if move.time < life.since]
     after = [move for move in kept if move.time >= until]
     gone = [Move(life.since, entry, None) for entry in sorted({move.entry for move in before})]
-    return _with_restored([*before, *gone, *after], moves, until, setting)
+    return _with_restored([*before, *gone, *after], moves, until, setting, life)
 
 
 def _may(move: Move, since: int, until: int, setting: Surroundings) -> bool:
@@ -190,10 +192,14 @@ def _may(move: Move, since: int, until: int, setting: Surroundings) -> bool:
     return move.time + setting.expires <= since or since <= move.time <= until - setting.expires or move.time >= until
 
 
-def _with_restored(found: list[Move], moves: Sequence[Move], until: int, setting: Surroundings) -> list[Move]:
+def _with_restored(
+    found: list[Move], moves: Sequence[Move], until: int, setting: Surroundings, life: Life
+) -> list[Move]:
     if setting.expires is not None:
         return found
     last = {move.entry: move.state for move in moves if move.time < until}
+    if life.restored is not None:
+        last = dict.fromkeys(last, setting.corners[life.restored % len(setting.corners)])
     restored = [Move(until, entry, state) for entry, state in sorted(last.items(), key=lambda item: item[0])]
     return [*(m for m in found if m.time < until), *restored, *(m for m in found if m.time >= until)]
 

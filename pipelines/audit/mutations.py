@@ -66,7 +66,8 @@ def _of_spans(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life
             for times in (1, 2):
                 window = choose.randint(0, max(0, setting.timeline.windows - 3))
                 since = setting.end(window) + phase
-                life = Life((), False, cuts_of(setting, choose), since=since, times=times)
+                after = (None, 0, 1)[place % 3]
+                life = Life((), False, cuts_of(setting, choose), since=since, times=times, restored=after)
                 until = setting.until(life)
                 every_boundary = [setting.end(w) - 1 for w in range(window, setting.timeline.windows + 1)]
                 inside = [since, *(t for t in every_boundary if since < t < until)]
@@ -131,6 +132,8 @@ def changed(life: Life, setting: Surroundings, choose: Random) -> Life:
         return replace(life, there=not life.there)
     elif kind == 6:
         return replace(life, cuts=cuts_of(setting, choose))
+    elif life.since is not None and choose.random() < 0.3:
+        return replace(life, restored=choose.choice([None, 0, 1, 2]))
     elif life.since is not None:
         since = life.since + choose.choice([-setting.timeline.every, setting.timeline.every, 1, -1])
         return replace(life, since=max(setting.end(0) - 1, since))

@@ -74,9 +74,9 @@ def check_scale(stages: Stages, *, seconds: float, error: float = ERROR) -> Laye
 def _linear(stages: Stages, key: NodeKey, error: float, until: float) -> dict[str, Noise]:
     """Return noise of the parts of a chunk, by the name of the part and the component."""
     _, number, family, _ = key
-    if stages.job.plan.adaptive_of(number) is not None:
+    parts, query = stages.job.plan.linear(number, family), stages.job.aggregation.queries[number]
+    if not parts:
         return {}
-    parts, query = tuple(stages.job.plan.linear(number, family)), stages.job.aggregation.queries[number]
     wanted = needed(error, FALSE_ALARM / (8 * len(stages.job.plan.parts)))
     windows = stages.job.aggregation.timeline.windows
     cells = len(stages.job.aggregation.cells_of(key))
@@ -113,9 +113,8 @@ def _adaptive(stages: Stages, error: float) -> dict[str, Noise]:
     """Return noise of samples of adaptive queries."""
     found: dict[str, Noise] = {}
     for part in stages.job.plan.parts:
-        adaptive = stages.job.plan.adaptive_of(part.query)
-        if adaptive is not None:
-            distribution = adaptive.scales.sample(1)
+        if (scales := getattr(part, "scales", None)) is not None:  # of a part that the data decide
+            distribution = scales.sample(1)
             size = needed(error, FALSE_ALARM / (8 * len(stages.job.plan.parts)))
             name = f"{stages.job.aggregation.queries[part.query].name}, samples"
             found[name] = [(noise.sample_level(1, distribution, size), distribution)]

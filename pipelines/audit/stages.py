@@ -172,8 +172,7 @@ class Released:
     def parts(self, key: NodeKey) -> tuple[LinearPart, ...]:
         """Return the linear parts that a chunk releases; none if the data decide."""
         _, query, family, _ = key
-        plan = self.stages.job.plan
-        return () if plan.adaptive_of(query) is not None else tuple(plan.linear(query, family))
+        return self.stages.job.plan.linear(query, family)
 
     def leaves(self, key: NodeKey) -> Ints:
         """Return the exact sums of all windows, [components, 1 + windows, cells]."""
