@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 
 from pipelines.audit.findings import LayerResult
+from pipelines.audit.kills import check_kills
 from pipelines.audit.membership import check_membership
 from pipelines.audit.mutations import random_life
 from pipelines.audit.prepared import Prepared, prepared
@@ -32,19 +33,21 @@ class Effort:
         noise: Most seconds for samples of noise.
         guesses: Most seconds for guesses.
         pairs: Pairs of whole runs.
+        kills: Releases whose runs are killed.
     """
 
     search: float
     noise: float
     guesses: float
     pairs: int
+    kills: int
 
 
 EFFORTS = {
-    "seeded": Effort(search=12, noise=8, guesses=4, pairs=2),
-    "quick": Effort(search=20, noise=8, guesses=6, pairs=1),
-    "usual": Effort(search=120, noise=30, guesses=30, pairs=3),
-    "full": Effort(search=1500, noise=120, guesses=300, pairs=10),
+    "seeded": Effort(search=12, noise=8, guesses=4, pairs=2, kills=3),
+    "quick": Effort(search=20, noise=8, guesses=6, pairs=1, kills=0),
+    "usual": Effort(search=120, noise=30, guesses=30, pairs=3, kills=6),
+    "full": Effort(search=1500, noise=120, guesses=300, pairs=10, kills=50),
 }
 
 
@@ -67,6 +70,9 @@ class Attack:
         seeker = self.seeker or search(self.ready.stages, self.ready.setting, seconds=2)[1]
         return [check_membership(seeker, seconds=self.effort.guesses)]
 
+    def kills(self) -> list[LayerResult]:
+        return [check_kills(self.ready, self.effort.kills, Random())] if self.effort.kills else []
+
     def runs(self) -> list[LayerResult]:
         ready, choose = self.ready, Random()
         worst = self.seeker.worst if self.seeker is not None else None
@@ -80,6 +86,7 @@ LAYERS: dict[str, Callable[[Attack], list[LayerResult]]] = {
     "sensitivity": Attack.sensitivity,
     "noise": Attack.noise,
     "membership": Attack.membership,
+    "kills": Attack.kills,  # before Beam starts threads, since it forks
     "runs": Attack.runs,
 }
 

@@ -184,7 +184,7 @@ def _exact_difference(one: Released, two: Released) -> Iterator[tuple[Node, Ints
 
 def _run(spec: Spec, stages: Stages, epochs: Epochs, setting: Surroundings, shared: SharedNoise) -> Public:
     """Run all epochs from empty folders, and return what became public."""
-    data = _emptied(spec)
+    data = emptied(spec)
     said, attempts = io.StringIO(), []
     for number, (rows, windows) in enumerate(epochs):
         write(spec, stages.columns, rows, data / f"{number:02d}{Path(spec.changelog.source.paths[0]).suffix}")
@@ -204,7 +204,7 @@ def _run(spec: Spec, stages: Stages, epochs: Epochs, setting: Surroundings, shar
     return Public(files, lines)
 
 
-def _emptied(spec: Spec) -> Path:
+def emptied(spec: Spec) -> Path:
     """Remove the folders of the copy's release, and return an empty folder for its changelog."""
     data = Path(spec.changelog.source.paths[0]).parent
     for folder in (data, spec.base / NOTES, *map(Path, spec.output.folders)):
@@ -285,7 +285,7 @@ def _leaks_of_error(spec: Spec, stages: Stages, epochs: Epochs) -> Iterator[str]
     suffix = Path(spec.changelog.source.paths[0]).suffix
     if suffix == ".parquet":
         return
-    data, (rows, _) = _emptied(spec), epochs[0]
+    data, (rows, _) = emptied(spec), epochs[0]
     path = data / f"00{suffix}"
     write(spec, stages.columns, rows, path)
     broken = f'"{MARK}","{MARK}","{MARK}"\n' if suffix == ".csv" else f'{{"{MARK}": "{MARK}"}}\n'
