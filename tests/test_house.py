@@ -54,7 +54,7 @@ ROOMS = {
     "privacy.cells": ("privacy", "privacy.cells.kdtree"),
     "privacy.cells.kdtree": ("privacy", "privacy.cells"),
     "privacy.discovery": ("privacy", "privacy.noise", "privacy.strategies"),
-    "privacy.evidence": ("privacy", "privacy.noise", "privacy.strategies"),
+    "privacy.evidence": ("privacy", "privacy.noise", "privacy.strategies", "privacy.adaptive", "privacy.cells"),
     "privacy.local": ("privacy",),
     "privacy.planning": (
         *("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies", "privacy.adaptive"),

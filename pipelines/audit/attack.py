@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from pipelines.audit.adaptive import check_adaptive
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.kills import check_kills
 from pipelines.audit.membership import check_membership
@@ -31,6 +32,7 @@ class Effort:
     Attributes:
         search: Seconds of the search for neighbours.
         noise: Most seconds for samples of noise.
+        decisions: Seconds of the search for losses of adaptive queries.
         guesses: Most seconds for guesses.
         pairs: Pairs of whole runs.
         kills: Releases whose runs are killed.
@@ -38,16 +40,17 @@ class Effort:
 
     search: float
     noise: float
+    decisions: float
     guesses: float
     pairs: int
     kills: int
 
 
 EFFORTS = {
-    "seeded": Effort(search=12, noise=8, guesses=4, pairs=2, kills=3),
-    "quick": Effort(search=20, noise=8, guesses=6, pairs=1, kills=0),
-    "usual": Effort(search=120, noise=30, guesses=30, pairs=3, kills=6),
-    "full": Effort(search=1500, noise=120, guesses=300, pairs=10, kills=50),
+    "seeded": Effort(search=12, noise=8, decisions=10, guesses=4, pairs=2, kills=3),
+    "quick": Effort(search=20, noise=8, decisions=6, guesses=6, pairs=1, kills=0),
+    "usual": Effort(search=120, noise=30, decisions=30, guesses=30, pairs=3, kills=6),
+    "full": Effort(search=1500, noise=120, decisions=200, guesses=300, pairs=10, kills=50),
 }
 
 
@@ -65,6 +68,9 @@ class Attack:
 
     def noise(self) -> list[LayerResult]:
         return [check_scale(self.ready.stages, seconds=self.effort.noise)]
+
+    def decisions(self) -> list[LayerResult]:
+        return [*check_adaptive(self.ready.stages, seconds=self.effort.decisions, choose=Random())]
 
     def membership(self) -> list[LayerResult]:
         seeker = self.seeker or search(self.ready.stages, self.ready.setting, seconds=2)[1]
@@ -85,6 +91,7 @@ class Attack:
 LAYERS: dict[str, Callable[[Attack], list[LayerResult]]] = {
     "sensitivity": Attack.sensitivity,
     "noise": Attack.noise,
+    "decisions": Attack.decisions,
     "membership": Attack.membership,
     "kills": Attack.kills,  # before Beam starts threads, since it forks
     "runs": Attack.runs,

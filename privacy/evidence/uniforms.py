@@ -29,6 +29,7 @@ WIDE = 64.0
 
 BITS = 3
 LAGS = (1, 2, 7)
+TESTS = 4 + BITS + len(LAGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,7 @@ def deviations(
         uniform: as many independent uniform numbers as there are samples.
         failure: probability of a false alarm of any of these tests.
     """
-    each = failure / (3 + BITS + len(LAGS))
+    each = failure / TESTS
     cuts = np.cumsum([len(part) for part in noise])[:-1]
     parts = zip(noise, distributions, np.split(uniform, cuts), strict=True)
     found = np.concatenate([tails(part, of, v) for part, of, v in parts])
@@ -125,6 +126,10 @@ def deviations(
             )
     wide = [part for part, of in zip(noise, distributions, strict=True) if of.scale >= WIDE]
     whole = np.concatenate([*wide, np.zeros(0, dtype=np.int64)])
+    if len(whole):
+        mixed = abs(float((np.sign(whole) * (1 - 2 * (whole & 1))).mean()))
+        allowed = _hoeffding(len(whole), each) + 0.002
+        yield Deviation(name="sign and bit 0", samples=len(whole), found=mixed, allowed=allowed)
     for bit in range(BITS if len(whole) else 0):
         share = abs(float(((whole >> bit) & 1).mean()) - 0.5)
         allowed = _hoeffding(len(whole), each) / 2 + 0.002
@@ -133,7 +138,7 @@ def deviations(
 
 def seen(samples: int, failure: float) -> float:
     """Return the relative error of a scale that `deviations` misses with at most this probability, at most 1."""
-    return min(1.0, 2 * _exponential(samples, failure / (3 + BITS + len(LAGS)))) if samples else 1.0
+    return min(1.0, 2 * _exponential(samples, failure / TESTS)) if samples else 1.0
 
 
 def needed(error: float, failure: float) -> int:
@@ -143,7 +148,7 @@ def needed(error: float, failure: float) -> int:
     True
     """
     half = error / 2
-    return math.ceil(math.log(2 * (3 + BITS + len(LAGS)) / failure) / (half - math.log1p(half)))
+    return math.ceil(math.log(2 * TESTS / failure) / (half - math.log1p(half)))
 
 
 def _exponential(samples: int, failure: float) -> float:
