@@ -100,6 +100,19 @@ def _name_of(part: LinearPart) -> tuple[int, Family, int]:
     return part.query, part.family, sum(2**place * len(str(one)) for place, one in enumerate(part.series))
 
 
+@dataclass(frozen=True, slots=True)
+class Public:
+    """What runs made public.
+
+    Attributes:
+        files: Content of each public file, by its name without the attempt.
+        said: Messages of the runs, without times.
+    """
+
+    files: dict[str, bytes]
+    said: tuple[str, ...]
+
+
 def check_whole(spec: Spec, stages: Stages, lives: Sequence[Life], setting: Surroundings) -> LayerResult:
     """Run the copy of a spec on the two changelogs of some lives, in two epochs each, and compare all public output.
 
@@ -161,19 +174,6 @@ def _after_all(setting: Surroundings) -> tuple[Mutation, ...]:
 
 _DECIDED = "Files whose numbers the data decide are compared by names and rows only."
 _LATER = "Numbers with noise of nodes that end later are compared by rows only."
-
-
-@dataclass(frozen=True, slots=True)
-class Public:
-    """What runs made public.
-
-    Attributes:
-        files: Content of each public file, by its name without the attempt.
-        said: Messages of the runs, without times.
-    """
-
-    files: dict[str, bytes]
-    said: tuple[str, ...]
 
 
 def _exact_difference(one: Released, two: Released) -> Iterator[tuple[Node, Ints]]:
