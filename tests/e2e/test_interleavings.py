@@ -7,6 +7,7 @@ land in time, every interleaving must have the same sums; if some are late, the 
 """
 
 import copy
+import json
 import random
 from collections.abc import Callable
 from contextlib import chdir, suppress
@@ -26,6 +27,7 @@ from pipelines.spec.load import load
 from pipelines.store.store import Store
 from tests.e2e.specs import NO_NOISE, START, WINDOWS, CommandLine, Row, changelog, write, write_spec
 from tests.e2e.test_streaming import ENDS, FORMS, LAG, by_day
+from tests.pipelines.spec_text import changed
 from tests.runner_states import States, states
 from transforms.common.errors import RefusedError
 from transforms.streams.close_windows import _CloseDoFn
@@ -180,6 +182,8 @@ def test_each_number_is_published_once_and_each_row_counts_once_if_a_runner_repe
     folder, chance = prepare(tmp_path / "streams"), random.Random(seed)
     waiting = {f"data/day-{day}.parquet": rows for day, rows in enumerate(by_day(known_from_the_start())) if rows}
     monkeypatch.chdir(folder)
+    spec = Path("spec.yaml")
+    spec.write_text(changed("private: private\n", "private: private\n  witness: ../witness\n", spec.read_text()))
     write(Path("data/day-0.parquet"), waiting.pop("data/day-0.parquet"))
     store, watch, passed = Store("public", "private"), Watch(), 0
     moment = Timestamp(START.timestamp())
@@ -206,6 +210,9 @@ def test_each_number_is_published_once_and_each_row_counts_once_if_a_runner_repe
 
     watch.look(contents(folder / "public"), contents(folder / "private"))
     assert watch.epochs[-1]["windows"] == WINDOWS
+    assert [json.loads(line)["epoch"] for line in (tmp_path / "witness").read_text().splitlines()] == [
+        commit.epoch for commit in store.commits()
+    ]
     found = exact_sums(folder)
     assert is_late or found == exact
     assert found.keys() == exact.keys()
