@@ -4,6 +4,7 @@ Windows close by the clock, even if nothing has changed. So if a due window is n
 the runner has lost something, or the runner is slower than the windows.
 """
 
+import time
 from collections.abc import Callable
 
 from pipelines.epochs.source_progress import source_passed
@@ -31,7 +32,7 @@ class Watch:
         self._lag = lag
         self._patience = patience
         self._published = 0
-        self._well = self._asked = now()
+        self._well = self._asked = _elapsed()
 
     def overdue(self, published: Callable[[], int]) -> str | None:
         """Return a message about an overdue window, each time patience is over; None if no window is overdue.
@@ -39,12 +40,12 @@ class Watch:
         Args:
             published: Returns the number of published windows; it may be slow, so it is called rarely.
         """
-        moment = now()
+        moment = _elapsed()
         if moment - self._asked < self._patience // 10:
             return None
         before, self._asked, self._published = self._published, moment, published()
         window = self._published + 1
-        if self._published > before or not self._is_due(window, moment):
+        if self._published > before or not self._is_due(window):
             self._well = moment
         if moment - self._well < self._patience:
             return None
@@ -54,15 +55,20 @@ class Watch:
             f"{self._patience / 1_000_000:,.0f} s, and the runner publishes nothing"
         )
 
-    def _is_due(self, window: int, moment: int) -> bool:
+    def _is_due(self, window: int) -> bool:
         known = self._windows if self._bounds.ends is None else len(self._bounds.ends)
         if known is not None and window > known:
             return False
         end = self._bounds.end(window)
-        if end + self._lag > moment:
+        if end + self._lag > now():
             return False
         try:
             passed = source_passed(self._spec)
         except SlackwaterError:  # the step that polls reports it; short failures end before patience does
             return True
         return passed is None or end <= passed
+
+
+def _elapsed() -> int:
+    """Return microseconds since some moment; the machine's clock may be set back meanwhile."""
+    return time.monotonic_ns() // 1000

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.epochs import stream_watch
 from pipelines.epochs.job import timeline_of
 from pipelines.epochs.stream_watch import Watch
 from pipelines.spec.load import Spec, load
@@ -45,6 +46,13 @@ def test_windows_that_come_are_not_overdue(spec: Spec) -> None:
 
     assert stream.overdue(lambda: 1) is None
     assert "window 2, which ended at 2026-01-03T00:00:00Z, has been due" in (stream.overdue(lambda: 1) or "")
+
+
+def test_a_clock_that_is_set_back_hides_no_silence(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, before = watch(spec, windows=2), now()
+    monkeypatch.setattr(stream_watch, "now", lambda: before - 86_400_000_000)
+
+    assert "window 1" in (stream.overdue(lambda: 0) or "")
 
 
 def test_a_source_that_cannot_be_asked_ends_no_stream_and_hides_no_silence(tmp_path: Path, spec: Spec) -> None:
