@@ -32,7 +32,7 @@ from transforms.sources.changelog import read_split, splits
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import Place, Skipped
 from transforms.sources.files.opening import UNREADABLE
-from transforms.sources.inspection import inspect
+from transforms.sources.inspection import inspect, refuse_changed
 
 FILE_ROWS = 1 << 20
 """Most records of a published file."""
@@ -228,8 +228,8 @@ def _batches(spec: SanitiseSpec) -> Iterator[pa.Table]:
     """Yield rows with their names as `entry`, and the columns of the spec.
 
     Raises:
-        InputError: A file or row cannot be read, or a record has no name. Rows are never left out for that: it would
-            reveal something about them.
+        InputError: A file or row cannot be read, a file changes meanwhile, or a record has no name. Rows are never left
+            out for that: it would reveal something about them.
     """
     layout = _layout(spec)
     columns = source_columns(spec.record)
@@ -253,6 +253,7 @@ def _batches(spec: SanitiseSpec) -> Iterator[pa.Table]:
         if problems:
             undone = "nothing new was published, since a row that is left out would be visible; correct it"
             raise InputError("\n".join([*problems[:MOST_PROBLEMS], undone]))
+    refuse_changed(layout)
 
 
 def _read(layout: Layout, split: object) -> Iterator[Batch | pa.Table]:

@@ -18,6 +18,7 @@ import pytest
 
 from pipelines.common.version import program
 from pipelines.ledger.apart import other_promises
+from pipelines.sanitised import operation
 from pipelines.sanitised.ledger import ledger
 from pipelines.sanitised.models import SanitiseModel
 from pipelines.sanitised.operation import sanitise
@@ -397,6 +398,23 @@ def test_a_row_that_cannot_be_a_record_ends_the_run(slackwater, row, why):
 
 def refuses(said: Said, why: str) -> bool:
     return said.code == 2 and why in said.err
+
+
+def test_a_file_that_changes_while_it_is_read_ends_the_run(slackwater, monkeypatch):
+    path, sanitised = slackwater.folder / "data/first.csv", operation.sanitised
+
+    def changing(*arguments, **named):
+        people(path, range(41))
+        return sanitised(*arguments, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(operation, "sanitised", changing)
+        said = slackwater("sanitise", "spec.yaml")
+
+    assert said.code == 3
+    assert "data/first.csv: has changed while it was read, so nothing new was published" in said.err
+    assert contents(slackwater.folder / "public") == {}
+    assert "41 records sanitised" in slackwater("sanitise", "spec.yaml").out
 
 
 def test_files_without_records_release_nothing(slackwater):
