@@ -132,9 +132,12 @@ def _summed(sums: np.ndarray, query: Query, of: _Of) -> np.ndarray:
 def _estimated(
     of: _Of, series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: LinearPart
 ) -> Estimates:
-    if not isinstance(of, str):
-        return marginal_estimates(series, sums, aggregation, released, of)
-    return (range_estimates if of else estimates_of)(series, sums, aggregation, released)
+    if of == RANGE:
+        return range_estimates(series, sums, aggregation, released)
+    cells = estimates_of(series, sums, aggregation, released)
+    if isinstance(of, str):
+        return cells
+    return marginal_estimates(series, sums, aggregation, released, of, cells.value)
 
 
 def _compare(

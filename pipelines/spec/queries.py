@@ -225,7 +225,6 @@ class QuerySection(Section):
             ordered=self.ordered,
             marginals=bool(self.marginals),
             cells=self.over is not None,
-            consistent=self.consistent,
         ):
             yield problem.path, problem.message
 
@@ -235,7 +234,7 @@ class QuerySection(Section):
             if not isinstance(number, MarginalsSection):
                 continue
             above, listed = ("publish", place, "marginals"), [name for name in self.by if name not in self.ordered]
-            for problem in marginal_problems(number.marginals, listed, self.ordered, consistent=self.consistent):
+            for problem in marginal_problems(number.marginals, listed, self.ordered):
                 yield (*above, *problem.path), problem.message
             if self.over is not None:
                 yield ("cells",), "marginals choose the sums that get noise; remove cells, or the marginals"

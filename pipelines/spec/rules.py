@@ -270,4 +270,5 @@ def consistency_problems(queries: list[QuerySection], *, windows: int | None) ->
     """Find queries with too many consistent numbers."""
     for place, query in enumerate(queries):
         if query.consistent and not query.discovers:
-            yield from _below(size_problems(query.cells, windows, over=query.over is not None), "queries", place)
+            over = query.over is not None or bool(query.marginals) or query.hierarchy is not None
+            yield from _below(size_problems(query.cells, windows, over=over), "queries", place)

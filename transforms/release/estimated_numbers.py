@@ -6,7 +6,8 @@ from functools import lru_cache, partial
 import numpy as np
 
 from privacy.cells.nonnegative import project_over
-from privacy.consistency import consistent
+from privacy.cells.sums import exactly_summed
+from privacy.consistency import consistent, project
 from privacy.estimates import Estimates, confidence_of, estimate
 from privacy.noise.distributions import NoiseDistribution, widened
 from privacy.noise.mixed import spreads_of_gathered
@@ -15,6 +16,7 @@ from privacy.planning.linear_part import LinearPart
 from privacy.series import Series
 from privacy.strategies.base import Strategy
 from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.queries import Query
 
 
 def estimates_of(
@@ -40,8 +42,17 @@ def estimates_of(
     found = estimate(
         query.measure, sums, [np.outer(d, each) for d, _ in spread], [np.outer(w, each) for _, w in spread]
     )
-    nearest = None if over is None else partial(project_over, over=over)
-    return consistent(found, nearest) if query.consistent and series.kind in ("level", "entered", "left") else found
+    if not made_consistent(query, series):
+        return found
+    nearest = project if over is None else partial(project_over, over=over)
+    if query.marginals or query.hierarchy is not None:  # rows that add up to the last bit
+        return consistent(found, lambda raw: exactly_summed(nearest(raw)))
+    return consistent(found, nearest)
+
+
+def made_consistent(query: Query, series: Series) -> bool:
+    """Return whether the numbers of a series are made non-negative."""
+    return query.consistent and series.kind in ("level", "entered", "left")
 
 
 @lru_cache(maxsize=256)

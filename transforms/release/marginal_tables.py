@@ -18,12 +18,14 @@ from privacy.answers.ranges import half_widths
 from privacy.cells.boxes import Boxes, Range, of_boxes
 from privacy.cells.nested import Nested
 from privacy.cells.product import Product
+from privacy.consistency import consistent
 from privacy.estimates import Estimates, confidence_of, estimate
 from privacy.planning.linear_part import LinearPart
 from privacy.series import Series
 from transforms.aggregation.hierarchy_key import Level
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query
+from transforms.release.estimated_numbers import made_consistent
 from transforms.release.in_time import in_time
 
 MARGINAL = "marginal"
@@ -85,9 +87,16 @@ def by_marginal(query: Query, marginal: Marginal) -> Query:
 
 
 def marginal_estimates(
-    series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: LinearPart, marginal: Marginal
+    series: Series,
+    sums: Sequence[np.ndarray],
+    aggregation: Aggregation,
+    released: LinearPart,
+    marginal: Marginal,
+    cells: np.ndarray,
 ) -> Estimates:
     """Return the sums of a marginal with their errors, [numbers, rows of the marginal].
+
+    If the cells were made consistent, the rows are their sums. Their intervals are as wide as before and contain them.
 
     Args:
         series: The series.
@@ -95,6 +104,7 @@ def marginal_estimates(
         aggregation: The aggregation.
         released: Part of the plan.
         marginal: The marginal.
+        cells: Published numbers of the cells, [numbers, cells].
     """
     query = aggregation.queries[released.query]
     of = noise_of_marginal(query, released.over, marginal)
@@ -107,7 +117,8 @@ def marginal_estimates(
             width[number] = half_widths(noise, weights, of, confidence)
         deviations.append(deviation)
         widths.append(width)
-    return estimate(query.measure, [over_marginal(each, query, marginal) for each in sums], deviations, widths)
+    rows = estimate(query.measure, [over_marginal(each, query, marginal) for each in sums], deviations, widths)
+    return consistent(rows, lambda _: over_marginal(cells, query, marginal)) if made_consistent(query, series) else rows
 
 
 def noise_of_marginal(query: Query, over: Product | None, marginal: Marginal) -> Boxes:

@@ -70,7 +70,7 @@ def estimates_table(protected: Protected, aggregation: Aggregation, released: Li
         tables += _quantiles(aggregation, released, series, sums)
         tables += _ranges(aggregation, released, series, sums)
         for marginal in marginals_of(aggregation.queries[released.query]):
-            of_rows = _columns(marginal_estimates(series, sums, aggregation, released, marginal))
+            of_rows = _columns(marginal_estimates(series, sums, aggregation, released, marginal, found.value))
             of_rows |= only_of_some(aggregation, len(of_rows["value"]))
             tables.append(_by_marginal(aggregation, released.query, series, marginal, of_rows))
     return pa.concat_tables(tables)

@@ -136,7 +136,7 @@ def kind_problems(ordered: Mapping[str, OrderedKey], numbers: Collection[str]) -
 
 
 def marginal_problems(
-    marginals: Sequence[Sequence[str]], listed: Collection[str], ordered: Collection[str], *, consistent: bool
+    marginals: Sequence[Sequence[str]], listed: Collection[str], ordered: Collection[str]
 ) -> Iterator[RuleError]:
     """Yield why marginals cannot be published; paths begin with the place of a marginal in the list.
 
@@ -144,15 +144,12 @@ def marginal_problems(
         marginals: Keys that each marginal keeps.
         listed: Keys whose cells are listed.
         ordered: Keys whose cells are ranges.
-        consistent: Whether the query's numbers are made consistent.
     """
     if ordered:
         message = f"marginals are for listed keys, and {', '.join(ordered)} has ranges; list its values, or use ranges"
         yield RuleError(message)
     elif not listed:
         yield RuleError("marginals are sums over keys, and the query has none; add by, or remove them")
-    elif consistent:
-        yield RuleError("marginals are sums of cells as they are; remove them, or consistent")
     known: list[set[str]] = []
     for place, marginal in enumerate(marginals):
         for at, name in enumerate(marginal):
@@ -181,7 +178,7 @@ def all_problems(listed: Mapping[str, Sequence[Scalar]], marginals: Sequence[Col
 
 
 def hierarchy_problems(
-    names: Sequence[str], *, ordered: Collection[str], marginals: bool, cells: bool, consistent: bool
+    names: Sequence[str], *, ordered: Collection[str], marginals: bool, cells: bool
 ) -> Iterator[RuleError]:
     """Yield why keys cannot have a hierarchy.
 
@@ -190,12 +187,10 @@ def hierarchy_problems(
         ordered: Keys whose cells are ranges.
         marginals: Whether marginals are published.
         cells: Whether the query has settings for sums over cells.
-        consistent: Whether the query's numbers are made consistent.
     """
     for name in names[1:]:
         yield RuleError("a second key with a tree; list the values of this one", "by", name)
     asked = {f"ranges of {', '.join(ordered)}": ordered, "marginals": marginals, "cells": cells}
-    asked["consistent"] = consistent
     for name in names[:1]:
         for what, there in asked.items():
             if there:
@@ -224,10 +219,8 @@ def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
     if query.ranges:
         yield from range_problems(ordered, consistent=query.consistent)
     if query.marginals:
-        yield from marginal_problems(query.marginals, read.listed, ordered, consistent=query.consistent)
+        yield from marginal_problems(query.marginals, read.listed, ordered)
         yield from all_problems(dict(query.listed), query.marginals)
     if query.hierarchy is not None:
         marginals, name = bool(query.marginals), query.hierarchy[0]
-        yield from hierarchy_problems(
-            [name], ordered=ordered, marginals=marginals, cells=False, consistent=query.consistent
-        )
+        yield from hierarchy_problems([name], ordered=ordered, marginals=marginals, cells=False)

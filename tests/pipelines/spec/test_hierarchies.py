@@ -56,7 +56,6 @@ def test_the_order_of_nodes_counts_in_the_digest_of_the_spec(tmp_path: Path) -> 
         ("{A: [a]}", [("age: [1, 2]", "age: {tree: {B: [1]}}")], r"by\.age: a second key with a tree"),
         ("{A: [a]}", [("age: [1, 2]", "age: {from: 0, to: 9, step: 3}")], "go together with ranges of age yet"),
         ("{A: [a]}", [("[level, change]", "[level, {marginals: [[]]}]")], "go together with marginals yet"),
-        ("{A: [a]}", [("measure: count", "measure: count\n    consistent: true")], "with consistent yet"),
         ("{A: [a]}", [("measure: count", "measure: count\n    cells: {strategy: each}")], "with cells yet"),
         (
             "{A: [a]}",

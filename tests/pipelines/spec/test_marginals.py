@@ -44,11 +44,6 @@ def test_marginals_keep_their_order_and_each_has_a_sum_that_may_get_noise(tmp_pa
         ("[level, {marginals: [[]]}]", [("by: {ward: [a, b, other], age: [1, 2]}", "by: {}")], "the query has none"),
         (
             "[level, {marginals: [[]]}]",
-            [("measure: count", "measure: count\n    consistent: true")],
-            "sums of cells as they are; remove them, or consistent",
-        ),
-        (
-            "[level, {marginals: [[]]}]",
             [("measure: count", "measure: count\n    cells: {strategy: each}")],
             "cells: marginals choose the sums that get noise",
         ),

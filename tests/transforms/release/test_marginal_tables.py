@@ -16,6 +16,7 @@ from privacy.cells.choice import CellChoice
 from privacy.cells.layers import Layers
 from privacy.cells.nested import Nested
 from privacy.cells.product import Product
+from privacy.cells.sums import exactly_summed
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.linear_part import LinearPart
@@ -115,6 +116,31 @@ def test_marginals_add_up_to_the_last_bit_and_have_the_deviation_of_their_noise(
     ages = of_marginal(table, MARGINALS[2])
     assert ages["age"].to_pylist()[:5] == ["1"] * 4 + ["2"]
     assert ages["ward"].to_pylist()[:5] == ["a", "b", "c", "other", "a"]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_consistent_marginals_are_the_sums_of_consistent_cells(alone: bool) -> None:
+    """Without data, one of 96 noisy cells at least is below zero, except with a probability below 1e-6."""
+    aggregation, released = setting(Measure(kind="count"), alone=alone, publish=(LEVEL,))
+    raw = add_noise(np.zeros((1, 1 + WINDOWS, CELLS), dtype=np.int64), released)
+    plain = estimates_table(raw, aggregation, released, 0)
+    first, *others = aggregation.queries
+    aggregation = replace(aggregation, queries=(replace(first, consistent=True), *others))
+
+    table = estimates_table(raw, aggregation, released, 0)
+
+    cells = of_kind(table, "level")["value"].to_numpy().reshape(WINDOWS, CELLS)
+    assert (of_kind(plain, "level")["value"].to_numpy() < 0).any()
+    assert (cells >= 0).all()
+    for marginal in MARGINALS:
+        rows, before = (of_marginal(one, marginal) for one in (table, plain))
+        value, low, high = (rows[name].to_numpy() for name in ("value", "ci_low", "ci_high"))
+        assert (value.reshape(WINDOWS, -1) == summed(cells, marginal)).all()
+        assert ((low >= 0) & (low <= value) & (value <= high)).all()
+        assert (low <= np.maximum(before["ci_low"].to_numpy(), 0)).all()
+        assert (high >= before["ci_high"].to_numpy()).all()
+        assert rows["stddev"].equals(before["stddev"])
+    assert (exactly_summed(cells) == cells).all()
 
 
 def test_the_truth_has_the_same_rows_as_the_estimates() -> None:
