@@ -143,6 +143,7 @@ def build_chains(
     queries: int,
     carried: pa.Table | None = None,
     closed: int | None = None,
+    until: int | None = None,
     codes: Codes | None = None,
 ) -> Chains:
     """Order `table` and rebuild the chains.
@@ -152,6 +153,7 @@ def build_chains(
         queries: Number of queries whose cells and values the table holds.
         carried: Last known state of each entry before the run, with the columns that name the entry and `after.*`.
         closed: End of the windows that earlier runs released, in microseconds since the epoch; None: no windows.
+        until: Time from which on rows may be left out; None: no row is.
         codes: Result of `encode`, if it is known.
     """
     known = 0 if carried is None else carried.num_rows
@@ -163,7 +165,9 @@ def build_chains(
 
     columns = ShardRows(table=table, carried=carried)
     rank = columns.short_order()
-    order = _sort(codes.chain, all_times, rank)
+    order = sort_rows(codes.chain, all_times, rank)
+    if until is not None and not columns.has_before:  # otherwise the first row of a chain has its initial state
+        order = order[all_times.take(order) < until]
     chain, time = codes.chain.take(order), all_times.take(order)
     same = (chain[1:] == chain[:-1]) & (time[1:] == time[:-1])
     if rank is not None:
@@ -221,7 +225,7 @@ def _with_initial_rows(chains: Chains, columns: ShardRows, closed: int | None) -
     if rank is not None:
         # Initial rows of a first run come before all mutations of their unit, ordered by entry; later
         # ones directly before their entry's first mutation. Ranks of others are even, so that no two rows share one.
-        first_run = _entry_ranks(chains.entries)[chains.chain[at]] - len(chains.entries) - 1
+        first_run = _ranks(chains.entries.all())[chains.chain[at]] - len(chains.entries) - 1
         rank = room.filled(2 * rank, first_run if closed is None else 2 * rank[at] - 1)
     classes = None if chains.classes is None else room.filled(chains.classes, columns.before("class", rows))
     return replace(
@@ -242,8 +246,14 @@ def _with_initial_rows(chains: Chains, columns: ShardRows, closed: int | None) -
     )
 
 
-def _sort(chain: Ints, time: Ints, rank: Ints | None) -> Ints:
-    """Return the order of rows by (chain, time, rank), carried rows first; by one 64-bit key if all fit into it."""
+def sort_rows(chain: Ints, time: Ints, rank: Ints | None) -> Ints:
+    """Return the stable order of rows by (chain, time, rank), int64 [rows]; by one 64-bit key if all fit into it.
+
+    Args:
+        chain: Numbers from 0 on, int64 [rows].
+        time: Times, int64 [rows]; those of `BEFORE_ALL` come first, whatever their rank.
+        rank: Small numbers from 0 on, uint8 [rows]; None: all are equal.
+    """
     real = time != BEFORE_ALL
     if not real.any():
         return sort(chain.view(np.uint64))
@@ -275,21 +285,30 @@ def _in_common_units(times: Ints, real: Ints) -> tuple[Ints, int]:
 
 
 def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: ShardRows, entries: Keys) -> Ints:
-    """Return ranks by (unit, time, source order, entry) that keep the order of every chain, int64 [rows]."""
-    known = 0 if columns.carried is None else columns.carried.num_rows
-    real = order >= known
-    source = []
-    for name in [name for name in columns.orders if name != POSITION] or columns.orders:
-        ranks = np.full(len(order), -1, dtype=np.int64)
-        ranks[real] = columns.order(name, order[real])
-        source.append(ranks)
-    entry = _entry_ranks(entries)[chain]
-    index = np.lexsort([np.arange(len(order)), entry, *source[::-1], time, unit])
+    """Return ranks by (unit, time, source order, entry) that keep the order of every chain, int64 [rows].
+
+    Few rows have the unit and time of another one: only these are compared by source order and entry.
+    """
+    index = sort_rows(unit, time, None)
+    same = (np.diff(unit.take(index)) == 0) & (np.diff(time.take(index)) == 0)
+    if same.any():
+        tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+        rows, run = index[tied], np.cumsum(~np.insert(same, 0, False))[tied]
+        known = 0 if columns.carried is None else columns.carried.num_rows
+        numbers = order[rows]
+        real, source = numbers >= known, []
+        for name in [name for name in columns.orders if name != POSITION] or columns.orders:
+            ranks = np.full(len(rows), -1, dtype=np.int64)
+            ranks[real] = columns.order(name, numbers[real])
+            source.append(ranks)
+        codes, place = np.unique(chain[rows], return_inverse=True)
+        entry = _ranks(entries.take(codes))[place]
+        index[tied] = rows[np.lexsort([rows, entry, *source[::-1], run])]
     rank = np.empty(len(order), dtype=np.int64)
     rank[index] = np.arange(len(order))
     return rank
 
 
-def _entry_ranks(entries: Keys) -> Ints:
-    """Return ranks 1, 2, ... of the entries in the order of their keys."""
-    return to_numpy(pc.rank(entries.all(), tiebreaker="dense")).astype(np.int64)
+def _ranks(keys: pa.Array) -> Ints:
+    """Return ranks 1, 2, ... of keys in their order."""
+    return to_numpy(pc.rank(keys, tiebreaker="dense")).astype(np.int64)

@@ -14,10 +14,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from transforms.aggregation.chains import Chains
+from transforms.aggregation.chains import Chains, sort_rows
 from transforms.aggregation.groups import starts, sums_within
 from transforms.aggregation.leaf_sums import Counting, window_of
 from transforms.aggregation.queries import Query, Timeline
+from transforms.common.keys import sort
 
 Ints = np.ndarray
 
@@ -45,7 +46,9 @@ def of_units(counting: Counting, query: Query, number: int, timeline: Timeline |
         if timeline is None
         else np.where(chains.carried[row], -1, window_of(chains.time[row], timeline))
     )
-    order = np.lexsort([chains.rank[row], -comes, time, ~chains.carried[row], key])
+    rank = chains.rank[row]
+    order = sort((rank - rank.min(initial=0)).view(np.uint64))
+    order = order[sort_rows(key[order], time[order], (comes[order] < 0).astype(np.uint8))]
     key, row, comes = key[order], row[order], comes[order]
     there = sums_within(key, comes) > 0
     was = np.insert(there[:-1], 0, False) & ~starts(key) if len(key) else there

@@ -195,8 +195,11 @@ def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggrega
     codes = codes if due is rows else None  # of other rows
     found = coded(due, carried, [place for place, query in enumerate(aggregation.queries) if query.discovers])
     due, carried = found.rows, found.carried
-    built = build_chains(due, queries=len(aggregation.queries), carried=carried, closed=closed, codes=codes)
-    chains = _before(built, timeline.until)
+    until = timeline.until
+    built = build_chains(
+        due, queries=len(aggregation.queries), carried=carried, closed=closed, until=until, codes=codes
+    )
+    chains = _before(built, until)
     masks, usage = None, None
     if aggregation.constraint.at_once is None:
         known = None if state is None else usage_of(state.units, chains.units.all())
