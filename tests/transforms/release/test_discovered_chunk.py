@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from privacy.accounting.accounting import Budget
@@ -18,8 +19,8 @@ from privacy.protection import Span
 from privacy.series import Series
 from privacy.strategies.base import Nodes
 from privacy.strategies.choice import Choice
-from transforms.aggregation.discovered_key import DiscoveredKey, KeySums
-from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey
+from transforms.aggregation.discovered_key import DiscoveredKey, KeySums, decode_sums
+from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, dense, gathered
 from transforms.aggregation.queries import Query, Timeline, planned
 from transforms.aggregation.shard_kernel import advance_shard
 from transforms.aggregation.shard_state import ShardState, state_from_bytes, state_to_bytes
@@ -386,3 +387,52 @@ def test_a_state_of_keys_that_is_incomplete_is_refused() -> None:
     empty, content = chunk.step(None, sums_of({}, 0, 2))
     again = chunk.opened(chunk.kept(empty, windows=2, plan="p"), windows=2, plan="p")
     assert len(again.keys) == from_bytes(content).num_rows == 0
+
+
+def moves(rng: np.random.Generator, towns: Sequence[str], days: int) -> pa.Table:
+    """Return rows of entries that come, move between towns and leave, for a listed and a found key."""
+    columns: dict[str, list[object]] = {name: [] for name in ("unit", "entry", "time", "before", "after")}
+    for entry in range(80):
+        state, day = None, float(rng.uniform(-1, days))
+        for _ in range(int(rng.integers(1, 6))):
+            after = None if state is not None and rng.random() < 0.4 else str(rng.choice(towns))
+            values = (f"p{entry % 25}", f"e{entry}", int(day * DAY), state, after)
+            for column, value in zip(columns.values(), values, strict=True):
+                column.append(value)
+            state, day = after, day + float(rng.uniform(0, 2))
+    table = {name: pa.array(values) for name, values in columns.items()}
+    for side in ("before", "after"):
+        texts = table.pop(side).cast(pa.string())
+        codes = pc.index_in(texts, value_set=pa.array(towns)).fill_null(-1)
+        table |= {f"{side}.0.cell": codes, f"{side}.1.cell": texts, f"image.{side}": pc.add(codes, 1).cast(pa.uint32())}
+    return pa.table(table)
+
+
+@pytest.mark.parametrize("measure", ["count", "units"])
+@pytest.mark.parametrize("constraint", [AtMost(3), AtMost(4, entries=2), AtOnce(2)])
+def test_sums_of_found_keys_are_those_of_listed_cells(constraint, measure) -> None:
+    towns, days = ["a", "b", "c", "dé"], 6
+    listed = Query(name="listed", measure=Measure(kind=measure), by=(("town", tuple(towns)),))
+    aggregation = Aggregation(
+        queries=(listed, replace(listed, name="found", by=(("town", DiscoveredKey()),))),
+        timeline=Timeline(start=0, every=DAY, windows=days),
+        constraint=constraint,
+        owner="person",
+    )
+    rng = np.random.default_rng(11)
+    table = moves(rng, towns, days)
+    arrives = np.minimum(table["time"].to_numpy() // DAY + rng.integers(0, 2, len(table)), days - 1)
+    state, since = None, 0
+    found, expected = np.zeros((2, 1 + days, len(towns)), dtype=np.int64)
+    for until in (2, 3, days):
+        now = replace(aggregation, timeline=Timeline(start=0, every=DAY, windows=until, released=since))
+        rows = table.filter(pa.array((arrives < until) & (arrives >= (since if since else -9))))
+        sums, after = advance_shard(rows, state, now)
+        state, since = state_from_bytes(state_to_bytes(after)), until
+        expected += dense(
+            gathered([part for key, part in sums if key[1] == 0]), listed, rows=range(1 + days), cells=range(len(towns))
+        )[0]
+        found += decode_sums([part for key, part in sums if key[1] == 1]).dense(pa.array(towns), days)
+
+    assert np.array_equal(found, expected)
+    assert (np.abs(found).sum(axis=1) > 0).sum() >= days
