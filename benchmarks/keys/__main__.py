@@ -69,7 +69,7 @@ def planned(windows: int) -> Plan:
     return make_plan([counts], promise, budget=budget, mechanism="auto", accounting=None)
 
 
-def run(plan: Plan, contributions: int, keys: int, rng: np.random.Generator) -> Found:
+def run(plan: Plan, contributions: int, keys: int, rng: np.random.Generator, *, largest: int | None = None) -> Found:
     """Draw a workload, and find its keys.
 
     Args:
@@ -77,17 +77,18 @@ def run(plan: Plan, contributions: int, keys: int, rng: np.random.Generator) -> 
         contributions: Number of contributions on average.
         keys: Number of keys.
         rng: Source of the workload.
+        largest: Number of keys that take part, the largest ones; None: all.
     """
     part, windows = plan.discovered_of(0), plan.promise.windows
     assert part is not None
     assert windows is not None
     chances = (np.arange(1, keys + 1) + SHIFT) ** -EXPONENT
-    means = contributions * chances / chances.sum() / windows
+    means = (contributions * chances / chances.sum() / windows)[:largest]
     drawn = [(np.flatnonzero(one), one[one > 0]) for one in (rng.poisson(means) for _ in range(windows))]
     key = np.concatenate([one.astype(np.int32) for one, _ in drawn])
     number = np.concatenate([one for _, one in drawn])
     window = np.repeat(np.arange(windows, dtype=np.int32), [len(one) for one, _ in drawn])
-    total = np.bincount(key, number, minlength=keys).astype(np.int64)
+    total = np.bincount(key, number, minlength=len(means)).astype(np.int64)
     del drawn
     there = np.flatnonzero(total)
     place = np.searchsorted(there, key)
@@ -128,6 +129,7 @@ def main() -> None:
     parser.add_argument("--windows", type=int, nargs="+", default=[100])
     parser.add_argument("--contributions", type=int, default=CONTRIBUTIONS)
     parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--largest", type=int, help="leave out all but this number of keys, which are too small")
     given = parser.parse_args()
     print(f"| {' | '.join(HEADING)} |")
     print("|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|")
@@ -136,7 +138,7 @@ def main() -> None:
         part = plan.discovered_of(0)
         assert part is not None
         threshold = part.found(plan.demands[0], plan.promise)["threshold"]
-        found = run(plan, given.contributions, given.keys, np.random.default_rng(7))
+        found = run(plan, given.contributions, given.keys, np.random.default_rng(7), largest=given.largest)
         keys, error = PEER.get(windows, (None, None))
         row = (
             f"{windows:,}",
