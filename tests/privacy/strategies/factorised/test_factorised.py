@@ -245,8 +245,9 @@ def test_twenty_cells_pass_twenty_thousand_windows_at_constant_state():
 
 
 def test_values_beyond_64_bits_are_refused():
-    with pytest.raises(OverflowError, match="change exceeds 2\\^61 steps"):
-        exact_nodes(factorised("leaky"), np.array([[0], [2**61 + 1]]))
+    for change in (2**61 + 1, -(2**61) - 1):
+        with pytest.raises(OverflowError, match="change exceeds 2\\^61 steps"):
+            exact_nodes(factorised("leaky"), np.array([[0], [change]]))
     for form, bits in (("arma", 53), ("arma without guard bits", 61)):
         with pytest.raises(OverflowError, match=f"level exceeds 2\\^{bits} steps"):
             exact_nodes(factorised(form), np.array([[0], [2**bits], [1]]))
