@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 
 from privacy.strategies.factorised import certificate
-from privacy.strategies.factorised.energy import columns, convex, energies, falling, spaced, toggles, within
+from privacy.strategies.factorised.energy import (
+    after_initial_level,
+    columns,
+    convex,
+    energies,
+    falling,
+    rising,
+    spaced,
+    toggles,
+    within,
+)
 
 SLACK = 1 + 1e-12
 ALL_STATES = {n: (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(float) for n in range(1, 15)}
@@ -146,6 +156,27 @@ def test_a_span_is_certified_close_to_its_worst_trajectory(initial_level):
             near = in_a_span(z, span, initial_level=initial_level)
             worst = ((near @ toeplitz(c, n).T) ** 2).sum(axis=1).max()
             assert certificate.within(c, n, span, initial_level=initial_level) <= worst * slack * (1 + 1e-8), (span, c)
+
+
+def test_disjoint_windows_cost_one_for_each_leaf_that_can_change():
+    """Also for an entry in the initial level, before a span of any length."""
+    disjoint = np.eye(1, 10)[0]
+
+    for span in range(1, 9):
+        assert within(disjoint, 10, span) == pytest.approx(span)
+        assert within(disjoint, 10, span, initial_level=True) == pytest.approx(1 + span)
+
+
+def test_an_entry_that_stays_in_the_initial_level_pays_for_coefficients_that_rise():
+    c = np.array([1.0, 1.2, 0.8, 1.0, 0.2])
+
+    (found,) = after_initial_level(falling(c, 5), 1.0, np.zeros(1), 0, 1.0)
+
+    assert found >= (c**2).sum()
+
+
+def test_a_bound_for_more_changes_also_holds_for_fewer():
+    assert rising(np.array([3.0, 2.0, 5.0])).tolist() == [2.0, 2.0, 5.0]
 
 
 def test_a_long_span_costs_less_than_a_column_for_each_change():
