@@ -16,7 +16,6 @@ from privacy.cells.choice import CellChoice
 from privacy.cells.layers import Layers
 from privacy.cells.nested import Nested
 from privacy.cells.product import Product
-from privacy.cells.sums import exactly_summed
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.linear_part import LinearPart
@@ -140,7 +139,9 @@ def test_consistent_marginals_are_the_sums_of_consistent_cells(alone: bool) -> N
         assert (low <= np.maximum(before["ci_low"].to_numpy(), 0)).all()
         assert (high >= before["ci_high"].to_numpy()).all()
         assert rows["stddev"].equals(before["stddev"])
-    assert (exactly_summed(cells) == cells).all()
+    # Rounding may move a sum up to a power of two: its unit is that of slightly less.
+    _, exponent = np.frexp(cells.sum(axis=1, keepdims=True) * (1 - 1e-12))
+    assert (cells == np.rint(cells * np.ldexp(1.0, 52 - exponent)) * np.ldexp(1.0, exponent - 52)).all()
 
 
 def test_the_truth_has_the_same_rows_as_the_estimates() -> None:
