@@ -6,21 +6,24 @@ compares their exact likelihoods. Its guesses give a lower bound on epsilon or m
 """
 
 from collections.abc import Iterator
-from random import Random
+from dataclasses import dataclass, replace
 from time import process_time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import neighbours
 from pipelines.audit.sensitivity import Search, zero_noise
 from pipelines.audit.stages import Released, scales_of
 from privacy.evidence.betting import at_least, epsilon_of, mu_of
+from privacy.planning.linear_part import LinearPart
 from privacy.series import Ints
 from privacy.strategies.base import Floats
 from transforms.aggregation.node_sums import NodeKey
-from transforms.release.linear_chunk import LinearChunk
-from transforms.release.protected import protected_from_bytes
+from transforms.release.linear_chunk import step
+
+Coins = NDArray[np.bool_]
 
 FAILURE = 1e-3
 TRIALS = 20_000
@@ -76,60 +79,63 @@ _QUESTION = "How well can a reader tell whether the worst unit took part?"
 
 
 def _scores(one: Released, two: Released, keys: list[NodeKey], until: float, trials: int) -> Floats:
-    """Return for each trial the log-likelihood ratio in favour of the changelog that the coin chose."""
+    """Return for each trial the log-likelihood ratio in favour of the changelog that its coin chose."""
+    parts = [part for key in keys for part in _parts(one, two, key)]
+    times = max(1, min([LARGEST_CALL // part.first[0].size for part in parts] + [trials]))
     found: list[Floats] = []
-    choose = Random()
     while sum(map(len, found)) < trials and (process_time() < until or not found):
-        times = max(1, min([_at_once(one, key) for key in keys] + [trials]))
-        side = choose.random() < 0.5
-        total: Floats = np.zeros(times)
-        for key in keys:
-            total += _ratio(one, two, key, times, first=side)
-        found.append(total if side else -total)
+        coins = np.random.default_rng().random(times) < 0.5
+        total = np.add.reduce([part.ratios(coins) for part in parts])
+        found.append(np.where(coins, total, -total))
     return np.concatenate(found)
 
 
-def _at_once(released: Released, key: NodeKey) -> int:
-    """Return the number of trials in one call: cells are independent, so each trial can have cells of its own."""
-    if any(part.over is not None for part in released.parts(key)):
-        return 1
-    _, rows, cells = released.leaves(key).shape
-    return max(1, LARGEST_CALL // (rows * cells))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOfPair:
+    """A part of the plan with the exact sums of both changelogs, and their exact nodes.
 
+    Attributes:
+        part: The part. Sums over cells are columns here, so that each trial can have columns of its own.
+        first, second: Exact sums of the changelogs, int64 [components, 1 + windows, columns].
+        nodes: Exact nodes of both, by component, int64 [nodes, columns].
+    """
 
-def _ratio(one: Released, two: Released, key: NodeKey, times: int, *, first: bool) -> Floats:
-    """Return the log-likelihood ratio of the nodes of a chunk in some releases, in favour of the first changelog."""
-    parts = one.parts(key)
-    leaves = (one if first else two).leaves(key)
-    cells = leaves.shape[2]
-    _, content = LinearChunk(parts, cells * times).step(None, np.tile(leaves, (1, 1, times)))
-    total: Floats = np.zeros(times)
-    protected = protected_from_bytes(content, parts, cells * times)
-    sides = zip(parts, protected, _in_one(one, key), _in_one(two, key), strict=True)
-    for part, published, x, y in sides:
-        windows = leaves.shape[1] - 1
-        stretch = part.strategy.stretch(part.strategy.nodes(windows // part.leaf, since=None))
+    part: LinearPart
+    first: Ints
+    second: Ints
+    nodes: tuple[list[Ints], list[Ints]]
+
+    def ratios(self, coins: Coins) -> Floats:
+        """Release once for each coin; return the log-likelihood ratios in favour of the first changelog.
+
+        Args:
+            coins: Whether the first changelog is released, bool [trials].
+        """
+        chosen = np.where(coins[:, None], self.first[:, :, None, :], self.second[:, :, None, :])
+        published = step(self.part, None, chosen.reshape(*chosen.shape[:2], -1))[1]
+        windows, total = self.first.shape[1] - 1, np.zeros(len(coins))
+        stretch = self.part.strategy.stretch(self.part.strategy.nodes(windows // self.part.leaf, since=None))
         for component, values in enumerate(published.nodes):
             widths = np.ones(len(values)) if stretch is None else np.asarray(stretch, dtype=np.float64)
-            scale = scales_of(part, component, widths)[:, None, None]
-            told = values.reshape(len(values), times, -1)
-            far, near = (np.abs(told - side[component][:, None, :]) for side in (y, x))
-            if part.noise[component].stable:
-                total += ((far.astype(np.float64) ** 2 - near.astype(np.float64) ** 2) / (2 * scale**2)).sum(
-                    axis=(0, 2)
-                )
-            else:
-                total += ((far - near) / scale).sum(axis=(0, 2))
-    return total
+            scale = scales_of(self.part, component, widths)[:, None, None]
+            told = values.reshape(len(values), len(coins), -1)
+            near, far = (np.abs(told - exact[component][:, None, :]).astype(np.float64) for exact in self.nodes)
+            gaussian = self.part.noise[component].stable
+            ratio = (far**2 - near**2) / (2 * scale**2) if gaussian else (far - near) / scale
+            total += ratio.sum(axis=(0, 2))
+        return total
 
 
-def _in_one(released: Released, key: NodeKey) -> Iterator[list[Ints]]:
-    """Yield the exact nodes of each part, in the order of a release in one step."""
-    parts, leaves = released.parts(key), released.leaves(key)
-    with zero_noise():
-        _, content = LinearChunk(parts, leaves.shape[2]).step(None, leaves)
-    for protected in protected_from_bytes(content, parts, leaves.shape[2]):
-        yield protected.nodes
+def _parts(one: Released, two: Released, key: NodeKey) -> Iterator[PartOfPair]:
+    """Yield the parts that a chunk releases, with the exact sums and nodes of both changelogs."""
+    for part in one.parts(key):
+        leaves = [released.leaves(key) for released in (one, two)]
+        if part.over is not None:
+            leaves = [part.over.spread(of_one) for of_one in leaves]
+        alone = replace(part, over=None)
+        with zero_noise():
+            first, second = (step(alone, None, of_one)[1].nodes for of_one in leaves)
+        yield PartOfPair(part=alone, first=leaves[0], second=leaves[1], nodes=(first, second))
 
 
 def _threshold(scores: Floats) -> float:
