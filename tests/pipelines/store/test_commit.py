@@ -51,6 +51,16 @@ def test_a_record_is_read_as_it_was_written() -> None:
     assert RELEASE.read(record_json(written), "here") == written
 
 
+def test_a_record_with_another_plan_than_was_committed_is_refused() -> None:
+    first = sealed(record(1), None, attempt="a", at="", files={}, state={})
+    second = sealed(record(2), first, attempt="b", at="", files={}, state={})
+
+    assert [RELEASE.read(record_json(one), "here") for one in (first, second)] == [first, second]
+    for wrong in (replace(first, plan="{}"), replace(first, plan=""), replace(second, plan=PLAN)):
+        with pytest.raises(RefusedError, match="^here: the plan is not what was committed"):
+            RELEASE.read(record_json(wrong), "here")
+
+
 @pytest.mark.parametrize(
     "changes",
     [
