@@ -27,7 +27,7 @@ from transforms.aggregation.shard_state import STATE
 from transforms.common import exchange
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.memory import shortage
-from transforms.common.sinks import WriteBytes, WriteTables, is_there
+from transforms.common.sinks import WriteBytes, WriteTables, is_there, read_bytes
 from transforms.release.release import ESTIMATES, NODES, ReleaseSums
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
 from transforms.sources.diagnostics import Diagnosis, WriteDiagnostics, diagnose
@@ -137,5 +137,4 @@ def _name(part: tuple[NodeKey, Iterable[bytes]]) -> tuple[str, bytes]:
 
 
 def _payload(path: str) -> bytes:
-    with FileSystems.open(path) as file:
-        return to_bytes(pq.read_table(pa.BufferReader(file.read())))
+    return to_bytes(pq.read_table(pa.BufferReader(read_bytes(path))))

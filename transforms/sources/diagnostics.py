@@ -19,7 +19,7 @@ from apache_beam.io.filesystems import FileSystems
 from transforms.common.batches import DEAD_SCHEMA
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.several import Collections
-from transforms.common.sinks import write_table, write_text
+from transforms.common.sinks import read_bytes, write_table, write_text
 from transforms.sources.changelog import Count
 
 
@@ -81,10 +81,8 @@ def write_diagnostics(folder: str, dead: Iterable[bytes], read: Iterable[Count])
 
 def diagnose(folder: str) -> Diagnosis:
     """Read the diagnostics that a run wrote."""
-    with FileSystems.open(FileSystems.join(folder, "dead_letters.parquet")) as file:
-        table = pq.read_table(pa.BufferReader(file.read()))
-    with FileSystems.open(FileSystems.join(folder, "read.json")) as file:
-        document = json.load(file)
+    table = pq.read_table(pa.BufferReader(read_bytes(FileSystems.join(folder, "dead_letters.parquet"))))
+    document = json.loads(read_bytes(FileSystems.join(folder, "read.json")))
     whole = table.filter(table["row"].is_null())
     single = table.filter(table["row"].is_valid())
     grouped = single.group_by(["file", "reason"]).aggregate([("row", "min"), ("row", "count")])

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 
 from privacy.counted import counted
+from transforms.common.sinks import read_bytes
 from transforms.sources.columns.layout import Layout
 from transforms.sources.files.snapshot_paths import instant_of
 
@@ -43,10 +44,9 @@ def shrinks(layout: Layout, folder: str, share: float) -> list[str]:
 
 def _usable(folder: str) -> Counter[str]:
     """Return the number of usable rows of each file."""
-    with FileSystems.open(FileSystems.join(folder, "read.json")) as file:
-        usable = Counter(json.load(file)["rows_read"])
-    with FileSystems.open(FileSystems.join(folder, "dead_letters.parquet")) as file:
-        dead = pq.read_table(pa.BufferReader(file.read()), columns=["file", "row"])
+    usable = Counter(json.loads(read_bytes(FileSystems.join(folder, "read.json")))["rows_read"])
+    letters = pa.BufferReader(read_bytes(FileSystems.join(folder, "dead_letters.parquet")))
+    dead = pq.read_table(letters, columns=["file", "row"])
     counts = pc.value_counts(dead.filter(dead["row"].is_valid())["file"])
     usable.subtract({count["values"]: count["counts"] for count in counts.to_pylist()})
     return usable

@@ -57,7 +57,7 @@ def test_a_record_with_another_plan_than_was_committed_is_refused() -> None:
 
     assert [RELEASE.read(record_json(one), "here") for one in (first, second)] == [first, second]
     for wrong in (replace(first, plan="{}"), replace(first, plan=""), replace(second, plan=PLAN)):
-        with pytest.raises(RefusedError, match="^here: the plan is not what was committed"):
+        with pytest.raises(RefusedError, match=r"^here: the plan is not what was committed"):
             RELEASE.read(record_json(wrong), "here")
 
 
