@@ -16,6 +16,7 @@ from pipelines.audit.findings import LayerResult
 from pipelines.audit.outsider import check_public
 from pipelines.common.arguments import SpecLike, refuse_ending, refuse_inside, spec_of
 from pipelines.common.errors import ArgumentError
+from pipelines.spec.load import Spec
 from transforms.common.errors import SlackwaterError, SpecError
 from transforms.common.sinks import write_text
 
@@ -74,6 +75,7 @@ def audit(
             raise ArgumentError("empty", "is for --public: a spec is audited with synthetic data")
         assert spec is not None
         given = spec_of(spec)
+        _refuse_found(given)
         refuse_inside("html", page, given.output.public)
         if names := [query.name for query in given.queries if query.discovers]:
             raise SpecError(f"{given.path}: query {names[0]}: keys that are found privately cannot be audited yet")
@@ -82,6 +84,15 @@ def audit(
         found = replace(found, page=page)
         write_text(page, audit_page(found))
     return found
+
+
+def _refuse_found(spec: Spec) -> None:
+    for number, query in enumerate(spec.queries):
+        if query.discovers:
+            raise SpecError(
+                f"{spec.path}: queries[{number}].by of {query.name!r}: audit does not support keys that are found; "
+                "audit a copy of the spec that lists some keys"
+            )
 
 
 def _attacked(path: str, release: str, effort: str, layers: Sequence[str] = ()) -> Audited:

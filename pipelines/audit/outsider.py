@@ -147,6 +147,8 @@ def _rows(release: Published, tables: dict[int, pa.Table | None]) -> Iterator[La
 def _stated(release: Published, place: int) -> pa.Table | None:
     """Return the nodes of a query as the plan states them, with the size of one step of the grid as the value."""
     plan, spec = release.plan, release.spec
+    if spec.queries[place].discovers:  # nodes of keys stay private
+        return None
     timeline = Timeline(
         start=release.bounds.start, every=release.bounds.every, windows=release.windows, ends=release.bounds.ends
     )

@@ -10,6 +10,7 @@ import pytest
 
 from pipelines import cli
 from pipelines.answer.operation import answer
+from pipelines.audit.operation import audit
 from pipelines.evaluate.operation import evaluate
 from pipelines.plan.operation import plan
 from pipelines.report.operation import report
@@ -143,9 +144,12 @@ def test_commands_that_need_listed_cells_say_so(released, monkeypatch, capsys) -
     folder, _ = released
     monkeypatch.chdir(folder)
 
+    with pytest.raises(SpecError, match="audit does not support keys that are found"):
+        audit("spec.yaml")
     with pytest.raises(SpecError, match="for a total, add a query without by"):
         answer("spec.yaml", query="towns")
     assert "towns, level: its keys are found" in smooth("spec.yaml", output="smooth.csv").text()
+    assert audit(public="public").passed
     assert cli.main(["ledger", "spec.yaml"]) == 0
     assert "1e-06" in capsys.readouterr().out
 
