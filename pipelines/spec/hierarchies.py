@@ -7,20 +7,16 @@ from pydantic import PrivateAttr, field_serializer, model_validator
 
 from pipelines.spec.errors import Problem, refuse
 from pipelines.spec.fields import Section
+from pipelines.spec.hierarchy_file import MOST_LEVELS, is_file, nodes_of_file
 from pipelines.spec.words import show
 from transforms.aggregation.hierarchy_key import Hierarchy, Node, hierarchy_of, values_of
 from transforms.release.marginal_tables import ALL
-
-MOST_LEVELS = 8
-"""Most levels of inner nodes, with the root."""
 
 MOST_NODES = 100_000
 """Most inner nodes of a hierarchy; the plan holds all of them."""
 
 Nodes = Annotated[Any, "nodes"]
 """Values and inner nodes, as lists and mappings."""
-
-_FILE = {"path", "child", "parent"}
 
 
 class HierarchySection(Section):
@@ -36,10 +32,11 @@ class HierarchySection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> "HierarchySection":
-        if isinstance(self.tree, dict) and self.tree.keys() == _FILE:
-            refuse([(("tree",), "a tree in a file is not supported yet; write it as {Bavaria: [Munich, Hof]}")])
         problems: list[Problem] = []
-        self._top = tuple(_nodes(self.tree, ("tree",), problems))
+        if is_file(self.tree):
+            self._top = nodes_of_file(self.tree)
+        else:
+            self._top = tuple(_nodes(self.tree, ("tree",), problems))
         refuse(problems)
         refuse(self._problems())
         return self

@@ -1,8 +1,9 @@
 """The published spec: all keys that explain the numbers, and no paths of the data controller.
 
 Only the keys that are listed here are published, so a new key stays private until a developer adds it. `freshness` is
-left out, since it names a file or a topic and no number depends on it. Paths are replaced with `withheld`, so the
-result is still a spec that any reader can `plan`. Comments are left out, because they may hold anything.
+left out, since it names a file or a topic and no number depends on it. A tree in a file is replaced with its nodes.
+Paths are replaced with `withheld`, so the result is still a spec that any reader can `plan`. Comments are left out,
+because they may hold anything.
 
 The manifest has the digest of the whole spec, which depends on the paths too. A reader who guesses all paths can verify
 the guess. That reveals a fact about folders, and none about people.
@@ -16,6 +17,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from pipelines.spec.document import document_of
+from pipelines.spec.hierarchy_file import is_file, nodes_of_file, plain
 from transforms.sources.files.topic_segments import is_of_topic
 from transforms.sources.formats.table import FORMATS
 
@@ -42,6 +44,10 @@ def public_spec(text: str) -> str:
     """Return the published form of a spec's text. The result is cached, since a stream needs it at each window."""
     content = document_of("spec", text).content
     shown = {name: _shown(content[name], SHOWN[name]) for name in content if name in SHOWN}
+    for query in shown["queries"] if isinstance(shown.get("queries"), list) else ():
+        for cells in query.get("by", {}).values():
+            if isinstance(cells, dict) and is_file(cells.get("tree")):
+                cells["tree"] = plain(nodes_of_file(cells["tree"]))
     if "changelog" in shown:
         shown["changelog"]["path"] = _place(content["changelog"])
     if "output" in shown:

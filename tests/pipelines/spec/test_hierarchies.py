@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.spec.load import Spec, load
+from pipelines.spec.public import public_spec
 from privacy.cells.choice import CellChoice
 from tests.e2e.specs import SPEC
 from tests.pipelines.spec_text import changed
@@ -40,10 +44,62 @@ def test_the_order_of_nodes_counts_in_the_digest_of_the_spec(tmp_path: Path) -> 
     assert one != loaded(tmp_path, "{B: [3], A: [1, 2]}").sha256
 
 
+ROWS = {
+    "town": ["Munich", "Upper", "Hof", "Kassel", "Rosenheim", "other"],
+    "state": ["Upper", "Bavaria", "Bavaria", "Hesse", "Upper", None],
+}
+NESTED = "[{Bavaria: [{Upper: [Munich, Rosenheim]}, Hof]}, {Hesse: [Kassel]}, other]"
+
+
+@pytest.mark.parametrize("name", ["places.csv", "places.parquet"])
+def test_a_file_of_children_and_parents_is_published_as_its_nodes(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name.endswith(".csv"):
+        pyarrow.csv.write_csv(pa.table(ROWS), path)
+    else:
+        pq.write_table(pa.table(ROWS), path)
+
+    found, listed = loaded(tmp_path, f"{{path: {path}, child: town, parent: state}}"), loaded(tmp_path, NESTED)
+
+    assert found.queries == listed.queries
+    assert found.sha256 == listed.sha256
+    shown = public_spec(found.text)
+    assert str(path) not in shown
+    (tmp_path / "public.yaml").write_text(shown)
+    assert load(tmp_path / "public.yaml").queries == listed.queries
+
+
+@pytest.mark.parametrize(
+    ("children", "parents", "message"),
+    [
+        (["a", "a"], ["x", "y"], "'a' has two rows"),
+        (["a", None], ["x", "y"], "a row without child"),
+        (["a", "b", "c"], ["x", "c", "b"], "some nodes are below themselves"),
+        ([f"{n}" for n in range(12)], [f"{n + 1}" for n in range(12)], "more than 8 levels"),
+        (["a", "b"], ["x", "a"], None),
+    ],
+)
+def test_rows_that_are_no_tree_are_refused(
+    tmp_path: Path, children: list[str | None], parents: list[str], message: str | None
+) -> None:
+    path = tmp_path / "places.parquet"
+    pq.write_table(pa.table({"child": children, "parent": parents}), path)
+    tree = f"{{path: {path}, child: child, parent: parent}}"
+    if message is None:
+        assert dict(loaded(tmp_path, tree).queries[0].by)["ward"] == ("b",)
+        return
+    with pytest.raises(SpecError, match=message):
+        loaded(tmp_path, tree)
+
+
 @pytest.mark.parametrize(
     ("tree", "changes", "message"),
     [
-        ("{path: places.csv, child: town, parent: state}", [], "tree: a tree in a file is not supported yet"),
+        (
+            "{path: places.csv, child: town, parent: state}",
+            [],
+            "places.csv: cannot be read as a table with town",
+        ),
         ("[a, b]", [], "tree: has no inner node"),
         ("{A: [a], B: []}", [], r"tree\.B: has no values"),
         ("{A: a}", [], r"tree\.A: expected a list of values, or inner nodes"),
