@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from privacy.series import BEFORE_ALL, Series, totals
+from privacy.states import States
 from privacy.strategies.factorised import coefficients
 from privacy.strategies.factorised.coefficient_kernel import Coefficients
 from privacy.strategies.factorised.exponential_kernel import Exponentials
 from privacy.strategies.factorised.factorised import Factorised
 from privacy.strategies.factorised.fitting import dyadic, zolotarev
+from privacy.touched import at_most
 from tests.privacy.steps import Given, Recorded, exact_nodes, listed, publish, stepped
 
 POLES = dyadic(*zolotarev(0.02, 0.02, 4))
@@ -333,3 +335,33 @@ def test_decays_undo_exponentials(leak):
 def test_a_series_without_inverse_is_refused():
     with pytest.raises(ValueError, match="begins with 0"):
         coefficients.inverse(np.array([0.0, 1.0]))
+
+
+def test_rounding_and_coordinates_are_charged_for_each_cell_and_component_that_a_unit_moves():
+    """Three changes of an entry that was present move four cells, and differences at two boundaries move three leaves.
+
+    Two entries at two boundaries are in four cells at most, too.
+    """
+    chosen, largest = factorised("arma"), [2**24, 2**20]
+
+    changed = chosen.moved(at_most(3), cells=9, each=1, largest=largest, shared=False)
+    apart = chosen.moved_apart(2, cells=9, each=1, largest=largest, entries=2)
+
+    of_each = math.hypot(*(chosen.rounding(3, steps) for steps in largest))
+    assert (changed.rounding, apart.rounding) == (pytest.approx(2 * of_each), pytest.approx(2 * of_each))
+    assert changed.coordinates == apart.coordinates == 40 * 4 * 2
+    assert chosen.moved(at_most(3), cells=3, each=1, largest=largest, shared=False).coordinates == 40 * 3 * 2
+    endless = factorised("endless")  # each change adds to its rounding
+    one = endless.moved_apart(2, cells=9, each=1, largest=largest[:1], entries=1)
+    assert one.rounding == pytest.approx(2**0.5 * endless.rounding(3, largest[0]))
+
+
+def test_changes_beyond_the_leaves_cost_no_more_and_no_less():
+    """An entry that was present at the start has used up one change, so that four changes can be in three leaves."""
+    short = factorised("square_root", windows=3)
+    states = States(radius=Fraction(1), diameter=Fraction(2), hulls=())
+
+    norms = short.norms(states, 6)
+
+    assert norms[0] < norms[2] < norms[3]
+    assert norms[3:] == [norms[3]] * 3

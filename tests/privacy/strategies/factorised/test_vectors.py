@@ -191,6 +191,15 @@ def test_the_charge_equals_the_written_theorem_and_is_never_less(form, initial_l
             assert least <= found <= least * (1 + 1e-8), span
 
 
+@pytest.mark.parametrize("span", [2, 3])
+def test_every_change_in_a_time_span_pays_for_coefficients_that_rise(span):
+    c, (z, changed, _) = np.array([0.0, 1.0, 0.0, 1.0]), every(STATES["histogram"], 4)
+    first, last = changed.argmax(axis=1), 3 - changed[:, ::-1].argmax(axis=1)
+    inside = (last - first < span) & changed.any(axis=1)
+
+    assert squares(c, z)[inside].max() <= within(shapes(c, 4), HISTOGRAM, span, initial_level=False)
+
+
 def test_rounded_coefficients_cost_almost_nothing_for_vectors():
     c = square_root(20_000)
     rounded = np.round(c * 2**20) / 2**20
