@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
+from privacy.discovery.rules import ANY
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
 from privacy.planning.promise import Promise
 from privacy.series import Series
-from transforms.aggregation.discovered_key import ANY, KeySums
+from transforms.aggregation.discovered_key import KeySums
 from transforms.release.discovered_chunk import NewSums, publish
 
 CONTRIBUTIONS, KEYS = 100_000_000, 1_000_000

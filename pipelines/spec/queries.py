@@ -44,6 +44,7 @@ from transforms.aggregation.queries import Box, Scalar
 from transforms.common.errors import SpecError
 from transforms.release.published_columns import name_problems
 from transforms.release.query_rules import (
+    ONLY_KEY,
     all_problems,
     consistency_problems,
     hierarchy_problems,
@@ -197,8 +198,7 @@ class QuerySection(Section):
             message = f"{len(ordered)} keys with an order; at most {MOST_ORDERED}, list cells of the others"
             problems.append((("by", ordered[-1]), message))
         if self.discovers and len(self.by) > 1:
-            message = "a key that is found is the only key of its query; remove the others, or list its cells"
-            problems.append((("by",), message))
+            problems.append((("by",), ONLY_KEY))
         elif self.cells >= MOST_CELLS and not self.discovers:
             fewer = "take larger steps" if ordered else "list fewer"
             problems.append((("by",), f"{counted(self.cells, 'cell')}; {fewer}, below {MOST_CELLS:,} in all"))

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from privacy.problems import RuleError
 
+ANY = 2**40
+"""Number of cells that plans assume; no bound depends on it, since it is more than a unit's entries."""
+
 STRATEGIES = ("auto", "disjoint", "tree", "factorised", "direct")
 """Strategies with which keys can be found."""
 
@@ -14,6 +17,7 @@ class Finding:
     """Properties of a query that finds keys, on which rules depend.
 
     Attributes:
+        cells: number of cells that its plan assumes.
         counts: whether it counts entries or units.
         levels: whether it publishes levels, and nothing else but changes of levels.
         strategy: name of its strategy; None if the data decide which windows are published.
@@ -22,6 +26,7 @@ class Finding:
         consistent: whether its numbers are made consistent.
     """
 
+    cells: int
     counts: bool
     levels: bool
     strategy: str | None
@@ -51,6 +56,8 @@ class FindingTerms:
 
 def query_problems(query: Finding) -> Iterator[RuleError]:
     """Yield why keys of a query cannot be found, with paths relative to the query."""
+    if query.cells != ANY:  # fewer cells may have a smaller sensitivity
+        yield RuleError(f"any number of keys may be found; a plan assumes {ANY} cells", "by")
     if not query.counts:
         yield RuleError("keys are found by counts; write measure: count, or list the cells under by", "measure")
     if not query.levels:

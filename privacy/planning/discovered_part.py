@@ -134,6 +134,7 @@ def finding_problems(demand: Demand) -> Iterator[RuleError]:
     choice = demand.choice
     return query_problems(
         Finding(
+            cells=demand.cells,
             counts=demand.measure.kind in COUNTS,
             levels=demand.families == ("net",) and LEVEL in demand.series,
             strategy=None if demand.adaptive is not None else choice.name,

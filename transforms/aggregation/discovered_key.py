@@ -13,14 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privacy.discovery.rules import ANY
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.keys import number
 from transforms.common.kinds import one_chunk, to_key
 
 Ints = np.ndarray
-
-ANY = 2**40
-"""Number of cells that plans assume; no bound depends on it, as long as it is more than a unit's entries."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Scalar
 from transforms.release.marginal_tables import ALL
 
+ONLY_KEY = "a key that is found is the only key of its query; remove the others, or list its cells"
+
 MOST_CONSISTENT = 2**24
 """Most numbers of one query that are made consistent at once: its cells times its windows and the start."""
 
@@ -201,6 +203,8 @@ def hierarchy_problems(
 def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
     """Yield the rules that a query of a plan breaks."""
     measure, span = query.measure, plan.promise.protects.span
+    if query.discovers and len(query.by) > 1:
+        yield RuleError(ONLY_KEY, "by")
     ordered = dict(query.ordered)
     read = Read(
         where=() if query.where is None else query.where.columns,

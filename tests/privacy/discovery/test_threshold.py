@@ -8,6 +8,7 @@ import pytest
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, AtOnce
 from privacy.discovery.budget import of_noise, split
+from privacy.discovery.rules import ANY
 from privacy.discovery.threshold import Alone, small
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
@@ -25,7 +26,6 @@ from privacy.strategies.choice import Choice
 from privacy.strategies.direct.direct import Direct
 from privacy.strategies.factorised.coefficient_kernel import Coefficients
 from privacy.strategies.factorised.factorised import Factorised
-from transforms.aggregation.discovered_key import ANY
 
 DAY = 86_400_000_000
 LEVEL = (Series(kind="level"),)
@@ -149,6 +149,7 @@ def test_a_key_that_is_large_enough_is_found_with_the_stated_probability() -> No
         (everything(), {"delta": 0.0}, ("privacy", "delta")),
         (everything(), {"measure": Measure(kind="sum", low=0, high=9)}, ("queries", "towns", "measure")),
         (everything(), {"series": (Series(kind="change"),)}, ("queries", "towns", "publish")),
+        (everything(), {"cells": 1}, ("queries", "towns", "by")),
         (everything(), {"choice": Choice(name="sliding")}, ("queries", "towns", "strategy")),
         (everything(), {"choice": Choice(name="direct", weights=(1.0, 2.0))}, ("queries", "towns", "strategy")),
     ],

@@ -15,6 +15,7 @@ from privacy.noise.distributions import DiscreteLaplace
 from privacy.planning.discovered_part import DiscoveredPart
 from privacy.planning.make_plan import make_plan
 from privacy.planning.promise import Promise
+from privacy.problems import RuleError
 from privacy.protection import Span
 from privacy.series import Series
 from privacy.strategies.base import Nodes
@@ -224,6 +225,11 @@ def test_a_key_whose_entries_left_is_not_found_by_later_noise(monkeypatch: pytes
     assert shown.num_rows == 0
     held, shown = publish(part, held, sums_of({"a": {4: 1}}, 3, 4))
     assert shown.to_pylist() == [{"series": 0, "window": 4, "key": "a", "value": 1.0 + large}]
+
+
+def test_a_found_key_is_the_only_key_of_its_query() -> None:
+    with pytest.raises(RuleError, match="the only key of its query"):
+        release_of(everything(2, 2), query=replace(TOWNS, by=(*TOWNS.by, ("ok", (True,)))))
 
 
 def test_a_found_key_stays_listed_with_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
