@@ -10,6 +10,7 @@ import pytest
 
 import slackwater
 from pipelines.audit.outsider import check_public
+from pipelines.cli import main
 from transforms.release import noise
 
 SPEC = """\
@@ -72,6 +73,8 @@ def test_a_changed_file_fails(public, tmp_path):
     path.write_bytes(path.read_bytes() + b" ")
 
     assert results(copy)["files"] is False
+    assert main(["audit", "--public", str(copy)]) == 1
+    assert main(["audit", "--public", str(public)]) == 0
 
 
 @pytest.mark.parametrize(
