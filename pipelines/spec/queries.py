@@ -183,6 +183,11 @@ class QuerySection(Section):
         return None
 
     @property
+    def kinds(self) -> list[str | SlidingSection]:
+        """Published kinds of numbers, without numbers that are made from their cells."""
+        return [number for number in self.publish if isinstance(number, str | SlidingSection)]
+
+    @property
     def slides(self) -> bool:
         """Whether sliding windows are published."""
         return any(isinstance(number, SlidingSection) for number in self.publish)

@@ -105,8 +105,7 @@ def strategy_problems(
             )
         terms = StrategyTerms(
             published=tuple(
-                QueryNumbers(name=query.name, levels=query.publish == ["level"], slides=query.slides)
-                for query in served
+                QueryNumbers(name=query.name, levels=query.kinds == ["level"], slides=query.slides) for query in served
             ),
             windows=windows,
             everything=privacy.protection.span is None,

@@ -74,6 +74,14 @@ def test_a_value_all_is_allowed_for_a_key_that_every_marginal_keeps(tmp_path):
     assert dict(query.by)["ward"] == ("a", "all")
 
 
+def test_levels_with_weights_may_have_marginals(tmp_path):
+    weights = "strategy: {direct: {weights: [1, 2]}}"
+    (query,) = loaded(tmp_path, "[level, {marginals: [[]]}]", ("strategy: disjoint", weights)).queries
+    assert query.strategy.weights == (1.0, 2.0)
+    with pytest.raises(SpecError, match="weights are of levels by themselves"):
+        loaded(tmp_path, "[level, change, {marginals: [[]]}]", ("strategy: disjoint", weights))
+
+
 def test_units_with_one_entry_at_a_time_have_marginals(tmp_path):
     changes = (
         ("measure: count", "measure: units"),
