@@ -38,6 +38,9 @@ def _of_bounds(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Lif
                     yield ("to and fro" if step else "in one window"), life
         together = [Move(_inside(setting, 1), entry, first) for entry in range(setting.entries)]
         together += [Move(_inside(setting, min(2, windows)), entry, second) for entry in range(setting.entries)]
+        if (first, second) in pairs[:2]:
+            each = [Move(_inside(setting, min(windows, 1 + n)), 0, second if n % 2 else first) for n in range(moves)]
+            yield "one change in each epoch", Life((*each,), False, even_cuts(setting, min(windows, 7)))
         yield "entries that move together", Life((*together,), False, cuts_of(setting, choose))
         late = [
             Move(
