@@ -4,9 +4,10 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
-from benchmarks.throughput import duck, generate, ours
+from benchmarks.throughput import duck, generate, kinds, ours
 from pipelines.cli import main
 
 # DuckDB's sums hold only the days and wards that something happened in; ours hold all.
@@ -54,3 +55,20 @@ def test_a_changelog_has_the_asked_number_of_mutations_and_its_chains_hold(rows:
 
     assert len(changelog) == rows
     assert broken == (0,)
+
+
+def test_stays_and_versions_have_the_begins_of_the_log() -> None:
+    made = kinds.tables(2_000, np.random.default_rng(4))
+    keys = ["entry", "time"]
+    log, stays, versions = (made[name].sort_by([(key, "ascending") for key in keys]) for name in made)
+
+    assert log.select(keys) == stays.select(keys) == versions.select(keys)
+    for table in (stays, versions):
+        ends = table.filter(pc.is_valid(table["until"]))
+        assert 0.9 * 2_000 < len(ends) < 2_000
+        assert pc.all(pc.greater(ends["until"], ends["time"])).as_py()
+    next_of_entry = pc.equal(versions["entry"][1:], versions["entry"][:-1])
+    later = pc.greater(versions["time"][1:], versions["time"][:-1])
+    followed = versions[:-1].filter(pc.and_(next_of_entry, later))
+    begins = versions[1:].filter(pc.and_(next_of_entry, later))
+    assert pc.mean(pc.equal(followed["until"], begins["time"])).as_py() > 0.99
