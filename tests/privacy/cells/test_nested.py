@@ -42,8 +42,7 @@ def test_sums_of_estimates_are_equal_in_any_order():
         assert all(each.sum() == sum(row.tolist()) for each in sums)
 
 
-@pytest.mark.parametrize("power", [1, 2])
-@pytest.mark.parametrize("changes", [1, 5])
+@pytest.mark.parametrize(("power", "changes"), [(1, 5), (2, 5)])
 def test_no_random_weights_are_much_better(power, changes):
     """At most 1 %, for 1,000 random weights, some of them almost 0."""
     counts = np.array([6, 3, 2, 1])

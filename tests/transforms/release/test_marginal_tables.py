@@ -28,7 +28,7 @@ from transforms.aggregation.hierarchy_key import Node, hierarchy_of, values_of
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Timeline, planned
 from transforms.release.linear_chunk import add_noise, step
-from transforms.release.marginal_tables import box_of
+from transforms.release.marginal_tables import Marginal, box_of, marginal_estimates
 from transforms.release.node_tables import nodes_table
 from transforms.release.published_tables import estimates_table, truth_table
 
@@ -120,7 +120,8 @@ def test_marginals_add_up_to_the_last_bit_and_have_the_deviation_of_their_noise(
 @pytest.mark.parametrize("alone", [False, True])
 def test_consistent_marginals_are_the_sums_of_consistent_cells(alone: bool) -> None:
     """Without data, one of 96 noisy cells at least is below zero, except with a probability below 1e-6."""
-    aggregation, released = setting(Measure(kind="count"), alone=alone, publish=(LEVEL,))
+    disjoint = Choice(name="disjoint")
+    aggregation, released = setting(Measure(kind="count"), alone=alone, publish=(LEVEL,), strategy=disjoint)
     raw = add_noise(np.zeros((1, 1 + WINDOWS, CELLS), dtype=np.int64), released)
     plain = estimates_table(raw, aggregation, released, 0)
     first, *others = aggregation.queries
@@ -145,7 +146,7 @@ def test_consistent_marginals_are_the_sums_of_consistent_cells(alone: bool) -> N
 
 
 def test_the_truth_has_the_same_rows_as_the_estimates() -> None:
-    aggregation, released = setting(Measure(kind="count"))
+    aggregation, released = setting(Measure(kind="count"), strategy=Choice(name="disjoint"))
     leaves = np.random.default_rng(6).integers(0, 9, (1, 1 + WINDOWS, CELLS))
     found = truth_table(leaves, 2 * leaves, aggregation, 0, SERIES[:2], 0)
     table = estimates_table(add_noise(leaves, released), aggregation, released, 0)
@@ -159,7 +160,7 @@ def test_the_truth_has_the_same_rows_as_the_estimates() -> None:
 
 
 def test_numbers_are_the_same_at_once_and_in_steps() -> None:
-    _, released = setting(Measure(kind="count"))
+    _, released = setting(Measure(kind="count"), strategy=Choice(name="tree", branching=2, height=2))
     leaves = np.random.default_rng(7).integers(0, 9_000, (1, 1 + WINDOWS, CELLS))
     quiet = replace(released, noise=(replace(released.noise[0], scale=1e-9),))
     whole, held, parts = add_noise(leaves, quiet), None, []
@@ -171,7 +172,7 @@ def test_numbers_are_the_same_at_once_and_in_steps() -> None:
 
 
 def test_nodes_state_the_keys_over_which_they_add_up() -> None:
-    aggregation, released = setting(Measure(kind="count"))
+    aggregation, released = setting(Measure(kind="count"), strategy=Choice(name="disjoint"))
     assert released.over is not None
     leaves = np.random.default_rng(8).integers(0, 9_000, (1, 1 + WINDOWS, CELLS))
     protected = add_noise(leaves, replace(released, noise=(replace(released.noise[0], scale=1e-9),)))
@@ -188,7 +189,8 @@ def test_nodes_state_the_keys_over_which_they_add_up() -> None:
 
 def test_means_of_a_marginal_are_those_of_all_its_entries() -> None:
     """Each component's noise exceeds 10 deviations with probability below 1e-6."""
-    aggregation, released = setting(Measure(kind="mean", low=0, high=10))
+    disjoint = Choice(name="disjoint")
+    aggregation, released = setting(Measure(kind="mean", low=0, high=10), publish=(LEVEL,), strategy=disjoint)
     grid = aggregation.queries[0].measure.components[1].grid
     leaves = np.zeros((2, 1 + WINDOWS, CELLS), dtype=np.int64)
     leaves[0, 0] = 10**6
@@ -282,16 +284,13 @@ def test_intervals_of_marginals_hold_in_2000_windows(delta: float) -> None:
         Measure(kind="count"), windows=windows, publish=(change,), delta=delta, strategy=Choice(name="disjoint")
     )
     leaves = np.random.default_rng(9).integers(0, 1000, (1, 1 + windows, CELLS))
-    table = estimates_table(add_noise(leaves, released), aggregation, released, 0)
+    (sums,), grid = add_noise(leaves, released).sums, aggregation.queries[0].measure.components[0].grid
 
     assert released.over is not None
-    grid = aggregation.queries[0].measure.components[0].grid
-    for marginal in MARGINALS:
-        rows = of_marginal(table, marginal, "change_marginal")
-        exact = summed(leaves[0, 1:], marginal).ravel() * grid
-        value, stddev, low, high = (rows[name].to_numpy() for name in ("value", "stddev", "ci_low", "ci_high"))
-        of_one = slice(0, None, exact.size // windows)  # rows of one window share noise
-        held = ((low <= exact) & (exact <= high))[of_one].mean()
+    for marginal in (Marginal(()), Marginal(("age", "ward"))):
+        found = marginal_estimates(change, sums, aggregation, released, marginal, sums[0])
+        exact = summed(leaves[0, 1:], marginal.kept)[:, 0] * grid  # rows of one window share noise
+        held = ((found.ci_low[:, 0] <= exact) & (exact <= found.ci_high[:, 0])).mean()
         slack = 5.5 * np.sqrt(0.05 * 0.95 / windows)
         assert 0.95 - slack < held < 0.975 + slack
-        assert abs(((value - exact) / stddev)[of_one].var() - 1) < 6 * np.sqrt(5 / windows)
+        assert abs(((found.value - exact[:, None]) / found.stddev)[:, 0].var() - 1) < 6 * np.sqrt(5 / windows)
