@@ -14,9 +14,38 @@ RANDOM = 40
 
 def corpus(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
     """Yield lives that are hard for some part of the program, with their kinds, in the order of their yield."""
+    yield from _always(setting, choose)
     yield from _of_spans(setting, choose) if setting.promise.span is not None else _of_bounds(setting, choose)
     for _ in range(RANDOM):
         yield "random", random_life(setting, choose)
+
+
+def _always(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
+    """Yield short lives that every search tries: some entries together, many changes at once, values beyond bounds."""
+    first, second = setting.corners[0], setting.corners[-1]
+    half = setting.timeline.every // 2
+    since = None if setting.promise.span is None else setting.end(0) + half
+    begin = setting.end(0) + half + 1
+
+    def life(moves: Sequence[Move]) -> Life:
+        return Life((*moves,), False, cuts_of(setting, choose), since=since)
+
+    for number in range(2, setting.entries + 1):
+        together = [Move(begin, entry, first) for entry in range(number)]
+        later = begin + (setting.timeline.every if since is None else 1)
+        yield "some entries together", life([*together, *(Move(later, entry, second) for entry in range(number))])
+    yield "many changes in a window", life([Move(begin + n, 0, second if n % 2 else first) for n in range(8)])
+    if setting.promise.span is not None:
+        windows = range(min(setting.timeline.windows, 2 + setting.promise.span.length // setting.timeline.every))
+        several = [Move(setting.end(w) + half + n, 0, second if n % 2 else first) for w in windows for n in (1, 2, 3)]
+        yield (
+            "many changes in each window",
+            life([move for move in several if move.time < begin - 1 + setting.promise.span.length]),
+        )
+    for name, pool in setting.columns.items():
+        for value in pool.beyond:
+            state = {**first, name: value}
+            yield "values beyond bounds", life([Move(begin + n, 0, None if n % 2 else state) for n in range(3)])
 
 
 def _of_bounds(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
