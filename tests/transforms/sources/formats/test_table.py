@@ -21,6 +21,9 @@ NAMED = {
     "transforms/common/output_formats.py": {"parquet", "csv", "jsonl"},  # the table of written formats
     "pipelines/simulate/operation.py": {"parquet"},  # a spec that reads the written files
     "transforms/sources/rows.py": {"parquet"},  # rows of a pipeline are read as Parquet
+    "pipelines/audit/files.py": {"parquet", "csv", "jsonl", "debezium"},  # an audit writes files without the product
+    "pipelines/audit/prepared.py": {"debezium"},  # the format with truncates
+    "pipelines/audit/whole.py": {"parquet", "csv", "jsonl"},  # an audit reads public files without the product
     **{f"transforms/sources/formats/{name}.py": {name} for name in FORMATS},
 }
 """Modules that may hold a format's name."""
