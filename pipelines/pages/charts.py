@@ -155,7 +155,7 @@ def _clearest(numbers: Numbers, cells: NDArray[np.int64]) -> int:
 def labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:
     """Return each cell's value of each key, as text; `cells` has the numbers of the cells, [cells], int64."""
     kinds, columns, place = key_types([query]), [], cells
-    for key, listed in reversed(query.by):  # the last key runs fastest
+    for key, listed in reversed(query.known):  # the last key runs fastest
         place, own = np.divmod(place, len(listed))
         values = published_cells(listed, kinds[key], 0, len(listed)).take(pa.array(own))
         columns.append([str(value) for value in values.to_pylist()])
