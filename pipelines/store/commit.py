@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import attrgetter
 
 from pipelines.spec.public import public_spec
 from pipelines.store.record import EpochKind, Files
@@ -126,6 +127,6 @@ RELEASE: EpochKind[Commit] = EpochKind(
     state=STATE,
     stays=False,
     risk="units would contribute again, and noise would be sampled a second time",
-    witnessed=lambda commit: commit.witnessed,
+    witnessed=attrgetter("witnessed"),
 )
 """The epochs of a release."""
