@@ -1,6 +1,6 @@
 """The process in which an audit attacks a spec: `python -m pipelines.audit.attack SPEC FOLDER EFFORT [LAYER ...]`.
 
-It is a process of its own, since some layers replace the noise by zeros: nothing else in it may publish. It writes
+It is a separate process, since some layers replace the noise by zeros: nothing else in it may publish. It writes
 `result.json` into the folder and prints nothing.
 """
 

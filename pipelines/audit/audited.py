@@ -11,7 +11,7 @@ UNTESTED = (
     "Neighbours that the search did not find: an audit can refute a claim, and cannot prove it.",
     "Time, memory and network traffic of a run, and everything on the private side.",
 )
-"""What no audit of this program tests."""
+"""Limits of every audit of this program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Layer: runs that are killed at any access to their files, and completed by the next run.
 
 A forked process runs the copy of a spec with real noise, and ends itself, as a kill would, at a chosen change of a file
-or folder. Whatever was public then must stay as it is: the next run completes the release, and no node may have a
+or folder. All files that are public then must stay: the next run completes the release, and no node may have a
 second sample. Power losses, which also lose unflushed writes, are not tried here.
 """
 

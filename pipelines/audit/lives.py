@@ -40,14 +40,14 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What a unit does, and when runs read it.
+    """Activity of a unit, and the runs that read it.
 
     Attributes:
         moves: Its changes, in any order of time; those of one time count in this order.
         there: Whether the first change of each entry says that the entry existed before.
         cuts: Number of windows after each epoch.
         since: First moment of the protected span in which neighbours differ; None: in everything.
-        times: Length of the difference, or its distance, as a multiple of what is protected.
+        times: Length of the difference, or its distance, as a multiple of the protected one.
         away: Under a distance, its direction for each move in the span.
         restored: Number of the corner that entries are in after the span; None: the last state in it.
     """
@@ -154,7 +154,7 @@ def _rows(moves: Sequence[Move], setting: Surroundings, *, there: bool) -> Sent:
 
 
 def _half(row: Mutation, setting: Surroundings) -> Mutation | None:
-    """Return what is left of a row without the unit: the state that another owner has."""
+    """Return the state of a row without the unit: that of another owner."""
     sides = [None if s is None or s.get(setting.owner or "") == ME else s for s in (row.before, row.after)]
     if sides == [None, None]:
         return None

@@ -84,7 +84,7 @@ def _scores(one: Released, two: Released, keys: list[NodeKey], until: float, tri
     times = max(1, min([LARGEST_CALL // part.first[0].size for part in parts] + [trials]))
     found: list[Floats] = []
     while sum(map(len, found)) < trials and (process_time() < until or not found):
-        coins = np.random.default_rng().random(times) < 0.5
+        coins = np.random.default_rng().random(times) < 0.5  # choices of the test, not noise
         total = np.add.reduce([part.ratios(coins) for part in parts])
         found.append(np.where(coins, total, -total))
     return np.concatenate(found)
@@ -95,7 +95,7 @@ class PartOfPair:
     """A part of the plan with the exact sums of both changelogs, and their exact nodes.
 
     Attributes:
-        part: The part. Sums over cells are columns here, so that each trial can have columns of its own.
+        part: The part. Sums over cells are columns here, so that each trial can have separate columns.
         first, second: Exact sums of the changelogs, int64 [components, 1 + windows, columns].
         nodes: Exact nodes of both, by component, int64 [nodes, columns].
     """

@@ -43,7 +43,7 @@ def audit(
 
     Args:
         spec: The path of a spec, or what `load` returns.
-        public: A public folder to check instead, by what it says itself.
+        public: A public folder to check instead, from its files alone.
         empty: For a public folder, a condition on its key columns: cells that are known to be empty, whose numbers are
             noise alone.
         quick: Take at most a minute of processor time.
@@ -96,7 +96,7 @@ def _refuse_found(spec: Spec) -> None:
 
 
 def _attacked(path: str, release: str, effort: str, layers: Sequence[str] = ()) -> Audited:
-    """Attack a spec in a process of its own, in which noise may be replaced by zeros."""
+    """Attack a spec in a separate process, in which noise may be replaced by zeros."""
     with TemporaryDirectory(prefix="slackwater-audit-") as folder:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [sys.executable, "-m", "pipelines.audit.attack", path, folder, effort, *layers]

@@ -217,7 +217,7 @@ def _noise(release: Published, tables: dict[int, pa.Table | None], condition: Co
     samples = sum(map(len, noise))
     uniform = np.random.default_rng().random(samples)
     faults = [
-        f"{one.name} is off by {one.found:.3g}, allowed {one.allowed:.3g}"
+        f"{one.name} has an error of {one.found:.3g}, allowed {one.allowed:.3g}"
         for one in deviations(noise, laws, uniform, failure=FALSE_ALARM / 2)
         if not one.passed
     ]

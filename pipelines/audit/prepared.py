@@ -23,7 +23,7 @@ FEWEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What the layers need.
+    """Input of all layers.
 
     Attributes:
         spec: The copy.

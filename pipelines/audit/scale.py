@@ -56,7 +56,7 @@ def check_scale(stages: Stages, *, seconds: float, error: float = ERROR) -> Laye
         for one in deviations([part for part, _ in found], [of for _, of in found], uniform, failure=each):
             if not one.passed:
                 faults.append(
-                    f"{name}: {one.name} is off by {one.found:.4g}, allowed {one.allowed:.4g}, {one.samples} samples"
+                    f"{name}: {one.name} has error {one.found:.4g}, allowed {one.allowed:.4g}, {one.samples} samples"
                 )
     streams, twice = _independent(stages, keys)
     if twice:

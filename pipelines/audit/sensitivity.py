@@ -5,7 +5,7 @@ exactly what the noise must hide. It is compared with the norms of the plan, par
 parts together: with Laplace noise of scale b_i at node i, a difference d has a privacy loss of at most
 sum |d_i| / b_i; with Gaussian noise, its mu is the root of sum (d_i / sigma_i)^2.
 
-A correct program never exceeds a bound, so no probability is involved. What is not found proves nothing.
+A correct program never exceeds a bound, so no probability is involved. A search without a find proves nothing.
 """
 
 from collections import Counter

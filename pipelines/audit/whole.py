@@ -2,7 +2,7 @@
 
 Both runs publish the same noisy nodes: the second one gets noise that makes up for the difference of the exact nodes.
 Published numbers are a function of noisy nodes, so all files must be equal, too: their names, sizes, rows, statistics,
-the manifest and the messages. Whatever differs, the noise does not hide.
+the manifest and the messages. Noise hides no difference between them.
 """
 
 import io
@@ -97,12 +97,12 @@ class SharedNoise:
 
 
 def _name_of(part: LinearPart) -> tuple[int, Family, int]:
-    return part.query, part.family, sum(2**place * len(str(one)) for place, one in enumerate(part.series))
+    return part.query, part.family, hash(tuple(part.series)) % 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """What runs made public.
+    """Public output of runs.
 
     Attributes:
         files: Content of each public file, by its name without the attempt.

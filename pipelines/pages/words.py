@@ -63,7 +63,7 @@ def what(spec: Spec) -> str:
 
 
 def longer(spec: Spec) -> str:
-    """Return the cost of differences that are larger than what epsilon covers; empty if there are none."""
+    """Return the cost of differences that are larger than what epsilon covers; empty without any."""
     protects = spec.privacy.protects.span
     if protects is None:
         return ""

@@ -132,7 +132,7 @@ class Output:
     Attributes:
         tables: Tables of sinks, which the public files are also loaded into.
         witness: Path outside both folders at which commits are recorded; None: nowhere.
-        latest: Format of the tables in `latest` of the public folder; None: there are none.
+        latest: Format of the tables in `latest` of the public folder; None: no tables.
     """
 
     public: str

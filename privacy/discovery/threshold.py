@@ -29,7 +29,7 @@ from privacy.strategies.base import Strategy
 LEVEL = Series(kind="level")
 
 SLACK = 1024
-"""Levels of strategies that round are off by less than this part of an entry."""
+"""Levels of strategies that round have errors below this part of an entry."""
 
 MOST_CARRIED = 1000
 """Most numbers that are kept for each key between windows, unless the spec names the form of its filter."""

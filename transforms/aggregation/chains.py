@@ -251,7 +251,7 @@ def sort_rows(chain: Ints, time: Ints, rank: Ints | None) -> Ints:
 
     Args:
         chain: Numbers from 0 on, int64 [rows].
-        time: Times, int64 [rows]; those of `BEFORE_ALL` come first, whatever their rank.
+        time: Times, int64 [rows]; those of `BEFORE_ALL` come first, with any rank.
         rank: Small numbers from 0 on, uint8 [rows]; None: all are equal.
     """
     real = time != BEFORE_ALL

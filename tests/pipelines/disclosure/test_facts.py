@@ -38,7 +38,7 @@ SAID = {
     ],
     "ratios": ["Values of cost in cost are clamped to 0 to 9.", "Numbers of cost are ratios of noisy sums"],
 }
-"""What only this kind of release, or some like it, has."""
+"""Texts that only this kind of release has, or a few similar ones."""
 
 ONLY = {
     "zero-concentrated": {"owners"},

@@ -1,4 +1,4 @@
-"""Rows of several files come in the order of windows and cells, whatever their order was."""
+"""Rows of several files, in any order, are put in the order of windows and cells."""
 
 import numpy as np
 import pyarrow as pa

@@ -21,7 +21,7 @@ def charged(c: np.ndarray, boundaries: int, **others) -> float:
 @pytest.mark.parametrize("initial_level", [False, True])
 @pytest.mark.parametrize("c", [square_root(4), leaky(4, 0.3), np.ones(4), np.array([1.0, 0.5])], ids=str)
 def test_no_signs_at_all_boundaries_exceed_the_charge(c, initial_level):
-    """Also at the start, which is a boundary without a leaf of its own if the initial level is not released."""
+    """Also at the start, which is a boundary without a separate leaf if the initial level is not released."""
     signs = np.array([*itertools.product([-1.0, 1.0], repeat=4 + int(not initial_level))])
     leaves = np.diff(signs, axis=1) if not initial_level else np.diff(signs, axis=1, prepend=0.0)
     nodes = np.array([np.convolve(c, row)[:4] for row in leaves])
