@@ -35,6 +35,7 @@ from transforms.release.protected import protected_from_bytes
 from transforms.release.release import protect
 from transforms.sources.changelog import read_split, splits
 from transforms.sources.columns.normalise import Place
+from transforms.sources.columns.usable_rows import UsableRows
 
 SHARDS = 3
 
@@ -108,13 +109,13 @@ class Stages:
         write(self.spec, self.columns, rows, path)
         layout = self.job.layout
         for split in splits(Place(str(path), number), layout.source.format):
-            for part in read_split(layout, split, 262_144):
-                if (states := getattr(part, "table", None)) is not None:  # a batch; others are dead letters or skipped
-                    table, _, _ = project(states, self.job.aggregation.projection)
-                    if table.num_rows:
-                        yield table
-                elif getattr(part, "num_rows", 0):
-                    raise ValueError("synthetic rows are unusable")
+            read = UsableRows(read_split(layout, split, 262_144))
+            for batch in read:
+                table, _, _ = project(batch.table, self.job.aggregation.projection)
+                if table.num_rows:
+                    yield table
+            if read.dead.num_rows:
+                raise ValueError("synthetic rows are unusable")
 
     def _summed(
         self, rows: Sequence[Mutation], number: int, aggregation: Aggregation, past: str | None, kept: Path

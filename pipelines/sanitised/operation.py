@@ -21,7 +21,6 @@ from pipelines.store.store import EpochStore
 from privacy.accounting.accounting import Budget
 from privacy.counted import counted
 from privacy.noise.sampling import SAMPLERS
-from transforms.common.batches import Batch
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.common.shown_tables import write_shown
@@ -30,7 +29,8 @@ from transforms.sanitised.columns import source_columns
 from transforms.sanitised.sanitise import first_of_each, names_of, sanitised
 from transforms.sources.changelog import read_split, splits
 from transforms.sources.columns.layout import Layout
-from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.columns.normalise import Place
+from transforms.sources.columns.usable_rows import UsableRows
 from transforms.sources.files.opening import UNREADABLE
 from transforms.sources.inspection import inspect, refuse_changed
 
@@ -233,31 +233,23 @@ def _batches(spec: SanitiseSpec) -> Iterator[pa.Table]:
     """
     layout = _layout(spec)
     columns = source_columns(spec.record)
-    problems: list[str] = []
     for number, file in enumerate(layout.files):
         try:
-            parts = (
-                part for split in splits(Place(file.path, number), spec.source.format) for part in _read(layout, split)
-            )
-            for part in parts:
-                if isinstance(part, Batch):
-                    values = {name: part.table[f"after.{name}"] for name in columns}
-                    yield pa.table({"entry": part.table["entry"], **values})
-                else:
-                    problems += [
-                        f"{row['file']}: " + (f"row {row['row']}: " if row["row"] else "") + row["reason"]
-                        for row in part.slice(0, MOST_PROBLEMS).to_pylist()
-                    ]
+            parts = splits(Place(file.path, number), spec.source.format)
+            read = UsableRows(part for split in parts for part in read_split(layout, split, 262_144))
+            for batch in read:
+                values = {name: batch.table[f"after.{name}"] for name in columns}
+                yield pa.table({"entry": batch.table["entry"], **values})
         except UNREADABLE as error:
             raise InputError(f"{file.path}: the file cannot be read ({type(error).__name__})") from None
-        if problems:
+        if read.dead.num_rows:
+            problems = [
+                f"{row['file']}: " + (f"row {row['row']}: " if row["row"] else "") + row["reason"]
+                for row in read.dead.slice(0, MOST_PROBLEMS).to_pylist()
+            ]
             undone = "nothing new was published, since a row that is left out would be visible; correct it"
-            raise InputError("\n".join([*problems[:MOST_PROBLEMS], undone]))
+            raise InputError("\n".join([*problems, undone]))
     refuse_changed(layout)
-
-
-def _read(layout: Layout, split: object) -> Iterator[Batch | pa.Table]:
-    return (part for part in read_split(layout, split, 262_144) if not isinstance(part, Skipped))  # type: ignore[arg-type]
 
 
 def _layout(spec: SanitiseSpec) -> Layout:

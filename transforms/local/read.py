@@ -13,7 +13,6 @@ from typing import Literal
 import apache_beam as beam
 import pyarrow as pa
 
-from transforms.common.batches import Batch
 from transforms.common.ipc import to_bytes
 from transforms.common.output_formats import OUTPUT_FORMATS
 from transforms.common.several import Collections
@@ -21,8 +20,9 @@ from transforms.common.source import Source
 from transforms.local.report_tables import NUMBERS, SCHEMA, SIGNATURE
 from transforms.sources.changelog import read_split, splits, unreadable
 from transforms.sources.columns.layout import Layout
-from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.columns.normalise import Place
 from transforms.sources.columns.sides import Side
+from transforms.sources.columns.usable_rows import UsableRows
 from transforms.sources.files.opening import UNREADABLE
 from transforms.sources.formats.table import FORMATS
 
@@ -71,23 +71,20 @@ def tables_of(path: str, *, signed: bool = False) -> Iterator[pa.Table]:
     kind = format_of_reports(path)
     if kind is None:
         raise ValueError("no format has this ending")
-    layout, dead = _layout(path, kind, signed=signed), 0
+    layout = _layout(path, kind, signed=signed)
     names = [*SCHEMA.names, *([SIGNATURE] if signed else [])]
     try:
-        parts = (part for split in splits(Place(path, 0), kind) for part in read_split(layout, split, ROWS))
-        for part in parts:
-            if isinstance(part, Batch):
-                columns = [part.table["entry" if name == "person" else f"after.{name}"] for name in names]
-                yield pa.table(columns, names=names).replace_schema_metadata({FILE: path, DEAD: "0"})
-            elif not isinstance(part, Skipped):
-                if part["row"].null_count:
-                    raise ValueError(part["reason"][0].as_py())
-                dead += part.num_rows
+        read = UsableRows(part for split in splits(Place(path, 0), kind) for part in read_split(layout, split, ROWS))
+        for batch in read:
+            columns = [batch.table["entry" if name == "person" else f"after.{name}"] for name in names]
+            yield pa.table(columns, names=names).replace_schema_metadata({FILE: path, DEAD: "0"})
     except UNREADABLE as error:
         raise ValueError(unreadable(error)) from None
-    if dead:
+    if read.fault is not None:
+        raise ValueError(read.fault)
+    if read.dead.num_rows:
         schema = SCHEMA.append(pa.field(SIGNATURE, pa.string())) if signed else SCHEMA
-        yield schema.empty_table().replace_schema_metadata({FILE: path, DEAD: str(dead)})
+        yield schema.empty_table().replace_schema_metadata({FILE: path, DEAD: str(read.dead.num_rows)})
 
 
 def _layout(path: str, kind: str, *, signed: bool) -> Layout:

@@ -10,7 +10,6 @@ The rows of snapshots are the changes from one to the next (transforms.sources.s
 (runs of Parquet row groups, else whole files) that workers share. Everything is private.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Literal
 
@@ -24,7 +23,8 @@ from transforms.common.prefetch import prefetch
 from transforms.common.several import Collections
 from transforms.common.source import Source
 from transforms.sources.columns.layout import Layout
-from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.columns.normalise import Place
+from transforms.sources.columns.usable_rows import UsableRows
 from transforms.sources.files.opening import UNREADABLE, why
 from transforms.sources.formats.format import Parts, Split
 from transforms.sources.formats.table import FORMATS
@@ -107,19 +107,15 @@ class _ReadDoFn(beam.DoFn):
     ) -> Iterator[
         Batch | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table] | beam.pvalue.TaggedOutput[Literal["read"], Count]
     ]:
-        usable = dead = 0
-        skipped: Counter[str] = Counter()
-        for part in prefetch(read_split(self._layout, split, self._batch_rows)):
-            if isinstance(part, Batch):
-                usable += part.table.num_rows
-                progress.advance("read", part.table.num_rows)
-                yield part
-            elif isinstance(part, Skipped):
-                skipped[part.reason] += part.rows
-            elif part.num_rows:
-                dead += part.num_rows
-                yield beam.pvalue.TaggedOutput(DEAD, part)
-        yield beam.pvalue.TaggedOutput(READ, (split.place.file, usable + dead, dead, tuple(sorted(skipped.items()))))
+        usable, read = 0, UsableRows(prefetch(read_split(self._layout, split, self._batch_rows)))
+        for batch in read:
+            usable += batch.table.num_rows
+            progress.advance("read", batch.table.num_rows)
+            yield batch
+        dead, skipped = read.dead, tuple(sorted(read.skipped.items()))
+        if dead.num_rows:
+            yield beam.pvalue.TaggedOutput(DEAD, dead)
+        yield beam.pvalue.TaggedOutput(READ, (split.place.file, usable + dead.num_rows, dead.num_rows, skipped))
 
 
 def read_split(layout: Layout, split: Split, batch_rows: int) -> Parts:

@@ -30,6 +30,7 @@ from transforms.common.source import Source
 from transforms.sources.changelog import Count
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import Place, Skipped, normalise
+from transforms.sources.columns.usable_rows import UsableRows
 from transforms.sources.formats.parquet import raw_of
 from transforms.sources.formats.table import FORMATS
 
@@ -70,16 +71,11 @@ class _ReadDoFn(beam.DoFn):
     ) -> Iterator[
         Batch | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table] | beam.pvalue.TaggedOutput[Literal["read"], Count]
     ]:
-        dead, skipped = 0, list[tuple[str, int]]()
-        for part in read_rows(batch, self._layout):
-            if isinstance(part, Batch):
-                yield part
-            elif isinstance(part, Skipped):
-                skipped.append((part.reason, part.rows))
-            else:
-                dead += part.num_rows
-                yield beam.pvalue.TaggedOutput(DEAD, part)
-        yield beam.pvalue.TaggedOutput(READ, (ROWS, batch.num_rows, dead, tuple(skipped)))
+        read = UsableRows(read_rows(batch, self._layout))
+        yield from read
+        if read.dead.num_rows:
+            yield beam.pvalue.TaggedOutput(DEAD, read.dead)
+        yield beam.pvalue.TaggedOutput(READ, (ROWS, batch.num_rows, read.dead.num_rows, tuple(read.skipped.items())))
 
 
 def read_rows(table: pa.Table, layout: Layout) -> Iterator[Batch | Skipped | pa.Table]:

@@ -117,13 +117,13 @@ class CompareSnapshots(beam.PTransform):
             | "Compare" >> beam.ParDo(Threaded(to_changes))
         )
         return {
-            "rows": found | "Changes" >> beam.Filter(_is_batch).with_output_types(Batch),
-            DEAD: found | "Repeated" >> beam.Filter(lambda part: not _is_batch(part)).with_output_types(pa.Table),
+            "rows": found | "Changes" >> beam.Filter(lambda part: not _is_dead(part)).with_output_types(Batch),
+            DEAD: found | "Repeated" >> beam.Filter(_is_dead).with_output_types(pa.Table),
         }
 
 
-def _is_batch(part: Batch | pa.Table) -> bool:
-    return isinstance(part, Batch)
+def _is_dead(part: Batch | pa.Table) -> bool:
+    return isinstance(part, pa.Table)
 
 
 def route(batch: Batch, comparison: Comparison) -> Iterator[Group]:

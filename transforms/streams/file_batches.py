@@ -33,13 +33,14 @@ from apache_beam.utils.timestamp import Timestamp
 from privacy.counted import counted
 from transforms.aggregation.projection import Projection, project
 from transforms.aggregation.sharding import shard_table
-from transforms.common.batches import DEAD_SCHEMA, Batch, dead_letters
+from transforms.common.batches import dead_letters
 from transforms.common.errors import InputError
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.sinks import write_table
 from transforms.sources.changelog import read_split, splits, unreadable
 from transforms.sources.columns.layout import Layout
-from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.columns.normalise import Place
+from transforms.sources.columns.usable_rows import UsableRows
 from transforms.sources.files.listing import Listed, joined, matching
 from transforms.sources.files.opening import UNREADABLE
 from transforms.sources.files.topic_segments import is_of_topic
@@ -230,20 +231,17 @@ def read_file(
         parts = splits(place, layout.source.format)
     except UNREADABLE as error:
         raise InputError(f"{place.file}: {unreadable(error)}") from None
-    tables, rows, letters = [], 0, [DEAD_SCHEMA.empty_table()]
-    for part in (part for split in parts for part in read_split(layout, split, _BATCH_ROWS)):
-        if isinstance(part, Batch):
-            table, positions, reason = project(part.table, projection)
-            letters.append(dead_letters(place.file, part.row_numbers(positions), reason))
-            rows += part.table.num_rows
-            tables.append(table)
-        elif not isinstance(part, Skipped):
-            letters.append(part)
-            rows += part.num_rows
-    dead = pa.concat_tables(letters).sort_by("row")
-    whole = dead.filter(dead["row"].is_null())
-    if whole.num_rows:
-        raise InputError(f"{place.file}: {whole['reason'][0].as_py()}")
+    tables, rows, letters = [], 0, []
+    read = UsableRows(part for split in parts for part in read_split(layout, split, _BATCH_ROWS))
+    for batch in read:
+        table, positions, reason = project(batch.table, projection)
+        letters.append(dead_letters(place.file, batch.row_numbers(positions), reason))
+        rows += batch.table.num_rows
+        tables.append(table)
+    if read.fault is not None:
+        raise InputError(f"{place.file}: {read.fault}")
+    rows += read.dead.num_rows
+    dead = pa.concat_tables([read.dead, *letters]).sort_by("row")
     if dead.num_rows > bad_rows * rows:
         raise InputError(
             f"{place.file}: row {dead['row'][0].as_py()}: {dead['reason'][0].as_py()} ({dead.num_rows} such of "
