@@ -21,20 +21,12 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privacy.estimates import CONFIDENCE
 from privacy.noise.distributions import NoiseDistribution
-from privacy.noise.odds import PARTS
 from privacy.sanitised.attributes import Category, Subset
-from privacy.sanitised.metric_response import MetricResponse
+from privacy.sanitised.channel import Channel, Counts, Floats
 from privacy.sanitised.randomised_response import RandomisedResponse
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64] | Floats
-
-WORST_CONDITION = 1e6
-"""Largest condition number of a table: beyond it outputs hardly distinguish inputs, and estimates would be noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,61 +37,6 @@ class Estimate:
     stddev: Floats
     low: Floats
     high: Floats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
-    """Linear map from counts of outputs to estimates of counts of inputs.
-
-    It is a table, or `same` for an output's own value and `other` for the rest.
-
-    Attributes:
-        scores: float64 [inputs, 3]: for a record that has the value, the mean squared score; the least mean of the
-            squares among records that have another value; the distance of the highest score from the lowest.
-        inverse: float64 [inputs, outputs]; None if two numbers suffice.
-    """
-
-    scores: Floats
-    same: float = 0.0
-    other: float = 0.0
-    inverse: Floats | None = None
-
-    @staticmethod
-    def of(response: RandomisedResponse | MetricResponse) -> "Channel":
-        """Return the map of a response.
-
-        Raises:
-            ValueError: outputs hardly depend on inputs.
-
-        >>> keep = RandomisedResponse.optimal(3, epsilon=1.0)
-        >>> Channel.of(keep).unbiased(np.array([keep.keep, keep.other, keep.other]) / PARTS).round(9).tolist()
-        [1.0, 0.0, 0.0]
-        """
-        if isinstance(response, RandomisedResponse):
-            keep, lie = response.keep / PARTS, response.other / PARTS
-            same, other = (1 - lie) / (keep - lie), -lie / (keep - lie)
-            chances = np.array([keep, lie])
-            of_a_record = (*(chances * same**2 + (1 - chances) * other**2), same - other)
-            return Channel(scores=np.tile(of_a_record, (response.values, 1)), same=same, other=other)
-        table = response.table / PARTS
-        if np.linalg.cond(table) > WORST_CONDITION:
-            raise ValueError(
-                "outputs hardly depend on inputs, so shares cannot be estimated; leave out the distances, "
-                "or take a larger epsilon"
-            )
-        inverse = np.asarray(np.linalg.inv(table.T), dtype=np.float64)
-        of_all = inverse**2 @ table.T
-        others = np.where(np.eye(len(table), dtype=bool), np.inf, of_all).min(axis=1)
-        return Channel(scores=np.stack([np.diag(of_all), others, np.ptp(inverse, axis=1)], axis=1), inverse=inverse)
-
-    def unbiased(self, counts: Counts, *, axis: int = -1) -> Floats:
-        """Return estimates of counts of inputs along one axis, float64 of the shape of `counts`."""
-        return _mapped(counts, axis, self.same, self.other, self.inverse)
-
-    def squares(self, counts: Counts, *, axis: int = -1) -> Floats:
-        """Return the map with squared coefficients, for sums of squared scores, float64 of the shape of `counts`."""
-        inverse = None if self.inverse is None else self.inverse**2
-        return _mapped(counts, axis, self.same**2, self.other**2, inverse)
 
 
 def joint_shares(counts: Counts, channels: Sequence[Channel]) -> Estimate:
@@ -136,9 +73,8 @@ def shares(counts: Counts, attribute: Category) -> Estimate:
         counts: number of records with each output, [values].
         attribute: the category.
     """
-    if isinstance(attribute.response, MetricResponse):
-        return joint_shares(counts, [Channel.of(attribute.response)])
-    return _of_coins(counts, float(counts.sum()), attribute.response)
+    channel = attribute.response.channel()
+    return joint_shares(counts, [channel]) if channel.coin is None else _of_coins(counts, counts.sum(), *channel.coin)
 
 
 def element_shares(counts: Counts, records: int, attribute: Subset) -> Estimate:
@@ -150,7 +86,7 @@ def element_shares(counts: Counts, records: int, attribute: Subset) -> Estimate:
         attribute: the sets.
     """
     coin = RandomisedResponse(values=2, other=attribute.response.turned)
-    return _of_coins(counts, float(records), coin)
+    return _of_coins(counts, records, *coin.chances)
 
 
 def means(values: Floats, noise: NoiseDistribution, step: float) -> Estimate:
@@ -171,13 +107,13 @@ def means(values: Floats, noise: NoiseDistribution, step: float) -> Estimate:
     return replace(found, low=np.minimum(found.low, value - half), high=np.maximum(found.high, value + half))
 
 
-def _of_coins(counts: Counts, records: float, response: RandomisedResponse) -> Estimate:
-    """Return shares of values that a record outputs with odds `keep` if it has them, and `other` if not."""
+def _of_coins(counts: Counts, count: float, keep: float, other: float) -> Estimate:
+    """Return shares of values that a record outputs with probability `keep` if it has them, and `other` if not."""
     from scipy.special import betaincinv  # slow to import
 
-    if records < 1:
+    if count < 1:
         raise ValueError("no records, so no estimate")
-    keep, other = response.keep / PARTS, response.other / PARTS
+    records = float(count)
     found = np.asarray(counts, dtype=np.float64)
     # Each end is moved by one count, so that the mean itself is always covered by Hoeffding's theorem.
     fewer, more = np.maximum(found - 1, 0), np.minimum(found + 1, records)
@@ -201,10 +137,3 @@ def _normal(value: Floats, stddev: Floats) -> Estimate:
 
     half = float(ndtri((1 + CONFIDENCE) / 2)) * stddev
     return Estimate(value=value, stddev=stddev, low=value - half, high=value + half)
-
-
-def _mapped(counts: Counts, axis: int, same: float, other: float, inverse: Floats | None) -> Floats:
-    table = np.asarray(counts, dtype=np.float64)
-    if inverse is not None:
-        return np.asarray(np.moveaxis(np.tensordot(inverse, table, axes=(1, axis)), 0, axis), dtype=np.float64)
-    return np.asarray((same - other) * table + other * table.sum(axis=axis, keepdims=True), dtype=np.float64)

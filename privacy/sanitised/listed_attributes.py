@@ -17,7 +17,6 @@ from privacy.sanitised.lower_bounds import finite_bound, packing_bound, sets_bou
 from privacy.sanitised.metric_response import MetricResponse, best_response
 from privacy.sanitised.randomised_response import RandomisedResponse
 from privacy.sanitised.subset_response import SubsetResponse
-from privacy.upward import shown
 
 
 class OfValues:
@@ -121,28 +120,20 @@ class Category(OfValues):
     @cached_property
     def error(self) -> float:
         """Largest expected distance of an output: the probability of another value if all distances are 1."""
-        if isinstance(self.response, RandomisedResponse):
-            return self.response.error
-        return self.response.error(self._distances)
+        return self.response.error_over(self.distances)
 
     @cached_property
     def lower_bound(self) -> float:
         if self.distances is None:
             return packing_bound(1.0, len(self.values), epsilon=self.epsilon, delta=self.delta)
-        return finite_bound(self._distances, epsilon=self.epsilon, delta=self.delta)
+        return finite_bound(np.array(self.distances), epsilon=self.epsilon, delta=self.delta)
 
     @property
     def mechanism(self) -> str:
-        if isinstance(self.response, RandomisedResponse):
-            return f"randomised response, the truth except with probability {shown(self.response.error, 4)}"
-        return "a table of odds, nearer values likelier" if self.distances is not None else "the table of the spec"
+        return self.response.text(near=self.distances is not None)
 
     def sample(self, codes: Integers) -> Integers:
         return self.response.sample(codes[:, 0])[:, None]
-
-    @property
-    def _distances(self) -> Floats:
-        return 1 - np.eye(len(self.values)) if self.distances is None else np.array(self.distances)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

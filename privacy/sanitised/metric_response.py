@@ -18,14 +18,13 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privacy.bisection import last_holding
 from privacy.noise.odds import PARTS, Integers, choose
+from privacy.sanitised.channel import Channel, Floats
 from privacy.sanitised.finite import Exact, FiniteMechanism
+from privacy.sanitised.lower_bounds import Distances
 from privacy.upward import above, exp_below, shown
-
-Floats = NDArray[np.float64]
 
 MOST_SOLVED = 60
 """Largest number of values for which the linear programme is solved, in about half a second."""
@@ -110,9 +109,30 @@ class MetricResponse:
     def table(self) -> Integers:
         return np.array(self.odds, dtype=np.int64)
 
-    def error(self, distances: Floats) -> float:
-        """Return the largest expected distance between input and output, for distances float64 [values, values]."""
-        return float((self.table / PARTS * distances).sum(axis=1).max())
+    def error_over(self, distances: Distances | None) -> float:
+        """Return the largest expected distance between input and output.
+
+        Args:
+            distances: distances of values, [values, values]; None if all are 1 apart.
+        """
+        apart = 1 - np.eye(self.values) if distances is None else np.asarray(distances)
+        return float((self.table / PARTS * apart).sum(axis=1).max())
+
+    def text(self, *, near: bool) -> str:
+        """Return the response in words.
+
+        Args:
+            near: whether distances of values are given.
+        """
+        return "a table of odds, nearer values likelier" if near else "the table of the spec"
+
+    def channel(self) -> Channel:
+        """Return the map from counts of outputs to estimates.
+
+        Raises:
+            ValueError: outputs hardly depend on inputs.
+        """
+        return Channel.of_table(self.table)
 
     def sample(self, codes: Integers) -> Integers:
         """Return the response for each code, int64 [records]. A second call samples again."""
@@ -156,14 +176,14 @@ def best_response(distances: Floats, *, epsilon: float, delta: float = 0.0) -> M
         ValueError: not a metric, or too many values.
 
     >>> line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
-    >>> round(best_response(line, epsilon=1.0).error(line), 4)
+    >>> round(best_response(line, epsilon=1.0).error_over(line), 4)
     0.605
     """
     refuse_no_metric(distances)
     if len(distances) > MOST_VALUES:
         raise ValueError(f"{len(distances)} values with distances are more than {MOST_VALUES}; take fewer")
     found = [_rounded(pure, epsilon, delta) for pure in _candidates(distances, epsilon)]
-    return min(found, key=lambda response: response.error(distances))
+    return min(found, key=lambda response: response.error_over(distances))
 
 
 def _candidates(distances: Floats, epsilon: float) -> Iterator[Floats]:

@@ -11,8 +11,10 @@ import numpy as np
 
 from privacy.checks import at_least
 from privacy.noise.odds import PARTS, Integers, uniform
+from privacy.sanitised.channel import Channel
 from privacy.sanitised.finite import FiniteMechanism
-from privacy.upward import exp_below
+from privacy.sanitised.lower_bounds import Distances
+from privacy.upward import exp_below, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,23 @@ class RandomisedResponse:
     def error(self) -> float:
         """Probability of another value than the true one: the error if all distances are 1."""
         return (self.values - 1) * self.other / PARTS
+
+    def error_over(self, distances: Distances | None) -> float:
+        """Return the largest expected distance between input and output, which are 1 apart whenever they differ."""
+        return self.error
+
+    def text(self, *, near: bool) -> str:
+        """Return the response in words. Args: as `MetricResponse.text`."""
+        return f"randomised response, the truth except with probability {shown(self.error, 4)}"
+
+    def channel(self) -> Channel:
+        """Return the map from counts of outputs to estimates."""
+        return Channel.of_coins(self.values, *self.chances)
+
+    @property
+    def chances(self) -> tuple[float, float]:
+        """Probability of the true value, and of each other value."""
+        return self.keep / PARTS, self.other / PARTS
 
     def sample(self, codes: Integers) -> Integers:
         """Return the response for each code, int64 [records]. A second call samples again."""

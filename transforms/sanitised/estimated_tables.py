@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
-from privacy.sanitised.estimates import Channel, Estimate, element_shares, joint_shares, means, shares
+from privacy.sanitised.estimates import Estimate, element_shares, joint_shares, means, shares
 from privacy.sanitised.record import Sanitisation
 from transforms.sanitised.columns import SEPARATOR, to_codes
 
@@ -60,7 +60,7 @@ def joint(records: pa.Table, categories: Sequence[Category]) -> pa.Table:
         raise ValueError(f"{np.prod(shape, dtype=np.float64):.0f} combinations are more than {LARGEST}; take fewer")
     codes = tuple(to_codes([records[one.name]], one)[:, 0] for one in categories)
     counts = np.bincount(np.ravel_multi_index(codes, shape), minlength=int(np.prod(shape))).reshape(shape)
-    found = joint_shares(counts, [Channel.of(one.response) for one in categories])
+    found = joint_shares(counts, [one.response.channel() for one in categories])
     values = [" ".join(combination) for combination in product(*(one.values for one in categories))]
     return _table(" ".join(one.name for one in categories), values, "share", found)
 

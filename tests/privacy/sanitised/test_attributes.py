@@ -398,10 +398,8 @@ def test_with_a_delta_another_table_may_be_slightly_better_than_the_truth_mixed_
     places = np.array([0.0, 6.0, 10.0, 13.0])
     distances = np.abs(np.subtract.outer(places, places))
 
-    error, least = (
-        best_response(distances, epsilon=1.0, delta=0.3).error(distances),
-        smallest_error(distances, 1.0, 0.3),
-    )
+    error = best_response(distances, epsilon=1.0, delta=0.3).error_over(distances)
+    least = smallest_error(distances, 1.0, 0.3)
 
     assert (round(error, 4), round(least, 4)) == (2.8292, 2.8184)
 
@@ -413,8 +411,8 @@ def test_the_response_of_these_metrics_is_the_best_there_is(delta):
         response = best_response(distances, epsilon=1.0, delta=delta)
 
         assert response.mechanism().least_delta(1.0).delta <= Fraction(delta)
-        assert response.error(distances) == pytest.approx(smallest_error(distances, 1.0, delta), rel=1e-7)
-        assert response.error(distances) >= finite_bound(distances, epsilon=1.0, delta=delta)
+        assert response.error_over(distances) == pytest.approx(smallest_error(distances, 1.0, delta), rel=1e-7)
+        assert response.error_over(distances) >= finite_bound(distances, epsilon=1.0, delta=delta)
 
 
 def test_many_values_take_the_better_response_that_needs_no_solver():
@@ -422,8 +420,8 @@ def test_many_values_take_the_better_response_that_needs_no_solver():
     far, alike = line(100), 1 - np.eye(100)
 
     uniform = 99 * 100 / 2 / 100  # error of an end, if the output reveals nothing
-    assert best_response(far, epsilon=2.0).error(far) < 0.7 * uniform
-    assert best_response(alike, epsilon=2.0).error(alike) == pytest.approx(
+    assert best_response(far, epsilon=2.0).error_over(far) < 0.7 * uniform
+    assert best_response(alike, epsilon=2.0).error_over(alike) == pytest.approx(
         RandomisedResponse.optimal(100, epsilon=2.0).error, rel=1e-6
     )
 

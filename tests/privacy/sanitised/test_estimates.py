@@ -10,7 +10,7 @@ from scipy.stats import binom
 from privacy.noise.distributions import DiscreteLaplace
 from privacy.noise.odds import PARTS
 from privacy.sanitised.attributes import Category, Curve, Number, Subset
-from privacy.sanitised.estimates import Channel, element_shares, joint_shares, means, shares
+from privacy.sanitised.estimates import element_shares, joint_shares, means, shares
 from privacy.sanitised.grid import Grid
 from privacy.sanitised.record import Sanitisation
 
@@ -32,7 +32,7 @@ def table_of(attribute: Category) -> np.ndarray:
 
 @pytest.mark.parametrize("attribute", [PLAIN, OWN], ids=["randomised response", "a table"])
 def test_estimates_are_right_on_average_for_each_input(attribute):
-    channel = Channel.of(attribute.response)
+    channel = attribute.response.channel()
 
     assert channel.unbiased(table_of(attribute)) == pytest.approx(np.eye(len(attribute.values)), abs=1e-12)
 
@@ -43,7 +43,7 @@ def test_joint_shares_are_those_of_the_whole_table_of_combinations():
     scores = np.linalg.inv(np.kron(table_of(PLAIN), table_of(OWN)).T)
     records = counts.sum()
 
-    found = joint_shares(counts, [Channel.of(PLAIN.response), Channel.of(OWN.response)])
+    found = joint_shares(counts, [PLAIN.response.channel(), OWN.response.channel()])
 
     value = scores @ counts.ravel() / records
     squares = scores**2 @ counts.ravel() / records
@@ -82,7 +82,7 @@ def test_joint_intervals_have_the_stated_coverage():
     records, runs = 1500, 500
     wards, grades = np.arange(records) % 4, np.arange(records) % 6 // 2
     truth = np.bincount(wards * 3 + grades, minlength=12).reshape(4, 3) / records
-    channels = [Channel.of(PLAIN.response), Channel.of(OWN.response)]
+    channels = [PLAIN.response.channel(), OWN.response.channel()]
 
     held = np.zeros((4, 3))
     for _ in range(runs):
@@ -122,12 +122,12 @@ def test_responses_that_tell_nothing_of_shares_are_refused():
     category = Category.planned("x", [str(n) for n in range(20)], missing="0", epsilon=0.1, distances=far)
 
     with pytest.raises(ValueError, match="shares cannot be estimated; leave out the distances"):
-        Channel.of(category.response)
+        category.response.channel()
 
 
 def test_estimates_without_records_are_refused():
     for nobody in (
-        lambda: joint_shares(np.zeros(4, dtype=int), [Channel.of(PLAIN.response)]),
+        lambda: joint_shares(np.zeros(4, dtype=int), [PLAIN.response.channel()]),
         lambda: means(np.zeros(0), DiscreteLaplace(1.0), 1.0),
         lambda: shares(np.zeros(4, dtype=int), PLAIN),
     ):
