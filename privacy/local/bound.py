@@ -8,6 +8,7 @@ answer stays as it is permanently, and the device continues to report 'no change
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from privacy.checks import between
 from privacy.local.chance import Flags, Ints
@@ -54,6 +55,23 @@ class LocalBound:
             return min(self.at_most, nodes)
         within = self.within or 0
         return min(-(-within // span) + 1, within + 1, nodes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportTerms:
+    """Reports on a layer, which its randomiser must cover.
+
+    Attributes:
+        changed: largest number of reports that one person can change.
+        symbols: number of symbols that a report distinguishes; None if symbols of the layer's nodes do not add up.
+        epsilon: parameter of everything that a person reports.
+        of_each: epsilon and delta of each report in which two people can differ.
+    """
+
+    changed: int
+    symbols: int | None
+    epsilon: Fraction
+    of_each: tuple[Fraction, Fraction]
 
 
 def differing(bound: LocalBound, span: int, nodes: int) -> int:

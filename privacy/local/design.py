@@ -21,11 +21,10 @@ from typing import Literal
 
 from privacy.checks import between
 from privacy.local.basis import Basis
-from privacy.local.bound import LocalBound, differing
+from privacy.local.bound import LocalBound, ReportTerms, differing
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.signs import Signs
-from privacy.local.symbols import Symbols, best_symbols
-from privacy.upward import exp_below
+from privacy.local.symbols import Symbols
 
 Reported = Literal["changes", "once"]
 
@@ -101,6 +100,16 @@ class Design:
         return self.space.answers
 
     @property
+    def signs(self) -> tuple[Signs, ...]:
+        """Randomisers of the layers if they are signs, which all or none are."""
+        return tuple(layer.randomiser for layer in self.layers if isinstance(layer.randomiser, Signs))
+
+    @property
+    def symbols(self) -> tuple[Symbols, ...]:
+        """Randomisers of the layers if they are symbols, which all or none are."""
+        return tuple(layer.randomiser for layer in self.layers if isinstance(layer.randomiser, Symbols))
+
+    @property
     def most_signs(self) -> int:
         """Largest number of signs of a layer; the state of a device has room for them."""
         return max(1, *(layer.randomiser.most for layer in self.layers))
@@ -122,21 +131,20 @@ class Design:
             raise ValueError(f"layers: shares must be positive and add up to {SHARES}")
         if self.reported == "once" and len(spans) > 1:
             raise ValueError("layers: an answer that is reported once has one layer")
-        if len({type(layer.randomiser) for layer in self.layers}) > 1:
+        if self.signs and self.symbols:
             raise ValueError("layers: all must have signs, or all symbols")
 
     def _fits(self, layer: Layer) -> bool:
         """Return whether a randomiser covers the reports of the layer, at the privacy parameters of the design."""
         once = self.reported == "once"
-        match layer.randomiser:
-            case Signs(most=most, ratio=ratio):
-                fits = most == (1 if once else self.bound.changed(layer.span, self.windows // layer.span))
-                return fits and ratio <= exp_below(Fraction(self.epsilon))
-            case Symbols(count=count, parts=parts):
-                fits = count == (self.answers + 1 if once else self.space.count)
-                fits &= once or layer.span == 1 or self.space.transitions is None  # they do not add up
-                limits = per_report(self.epsilon, self.delta, self.differing(layer))
-                return fits and parts <= best_symbols(count, *limits).parts
+        add_up = layer.span == 1 or self.space.transitions is None
+        terms = ReportTerms(
+            changed=1 if once else self.bound.changed(layer.span, self.windows // layer.span),
+            symbols=self.answers + 1 if once else self.space.count if add_up else None,
+            epsilon=Fraction(self.epsilon),
+            of_each=per_report(self.epsilon, self.delta, self.differing(layer)),
+        )
+        return layer.randomiser.fits(terms)
 
 
 def per_report(epsilon: float, delta: float, reports: int) -> tuple[Fraction, Fraction]:

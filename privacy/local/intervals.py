@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from privacy.local.basis import Floats
 from privacy.local.chance import Ints
 from privacy.local.design import Design
-from privacy.local.signs import Signs
 from privacy.local.symbols import Symbols
 
 FAILURE = 0.05
@@ -166,9 +165,7 @@ def of_changes(design: Design, heard: Heard, people: int, arrived: Floats, left:
             node have arrived at an answer, and have left it; times the square of the weight, added up over the nodes.
     """
     drawn = _drawn(design, heard, people)
-    if design.layers[0].randomiser.signed:
-        return _of_signs(design, drawn)
-    return _of_symbols(design, drawn, arrived, left)
+    return _of_signs(design, drawn) if design.signs else _of_symbols(design, drawn, arrived, left)
 
 
 def of_once(design: Design, reports: Ints, people: int) -> Bounds:
@@ -239,9 +236,8 @@ def _drawn(design: Design, heard: Heard, people: int) -> _Drawn:
 
 
 def _of_signs(design: Design, drawn: _Drawn) -> Bounds:
-    signs = [layer.randomiser for layer in design.layers if isinstance(layer.randomiser, Signs)]
-    gains = np.array([float(each.gain) for each in signs])
-    pairs = np.array([float(each.together) for each in signs]) / gains**2
+    gains = np.array([float(signs.gain) for signs in design.signs])
+    pairs = np.array([float(signs.together) for signs in design.signs]) / gains**2
     variance, size = design.basis.variance / gains**2, design.basis.factor / gains
     most = drawn.squares * variance + np.where(drawn.steady, 0, drawn.means * pairs)
     least = drawn.squares * variance - drawn.picked * np.where(drawn.changed > 1, pairs, 0) - drawn.means
@@ -252,9 +248,8 @@ def _of_signs(design: Design, drawn: _Drawn) -> Bounds:
 def _of_symbols(design: Design, drawn: _Drawn, arrived: Floats, left: Floats) -> Bounds:
     away, to = (each.astype(float) for each in design.space.degrees())
     found = []
-    for number, layer in enumerate(design.layers):
-        assert isinstance(layer.randomiser, Symbols)
-        p, spread = float(layer.randomiser.other), float(layer.randomiser.spread)
+    for number, symbols in enumerate(design.symbols):
+        p, spread = float(symbols.other), float(symbols.spread)
         kinds = ((p * to + up, p * away + down) for up, down in ((0, 0), (spread, 0), (0, spread)))
         none, comes, goes = ((up + down - (up - down) ** 2) / spread**2 for up, down in kinds)
         squares, picked, weight = (each[:, number, None] for each in (drawn.squares, drawn.picked, drawn.weight))

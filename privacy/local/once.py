@@ -8,7 +8,6 @@ from privacy.local.basis import Floats
 from privacy.local.chance import Ints
 from privacy.local.design import Design
 from privacy.local.intervals import FAILURE, of_once, shares_of_coins
-from privacy.local.symbols import Symbols
 from privacy.local.tallies import ByAnswer, Tally, around, empty, unknown
 
 
@@ -18,7 +17,7 @@ def levels_once(design: Design, tallies: Mapping[tuple[int, int], Tally], people
     values = np.array([value for value, _ in numbers])
     variances = np.array([variance for _, variance in numbers])
     reports = _reports(tallies, windows)
-    if design.layers[0].randomiser.signed:
+    if design.signs:
         return around(values, variances, of_once(design, reports, people))
     lows, highs = _coins(design, tallies, people, windows, FAILURE)
     return ByAnswer(values=values, variances=variances, lows=lows, highs=highs)
@@ -37,7 +36,7 @@ def changes_once(design: Design, tallies: Mapping[tuple[int, int], Tally], peopl
     bounds = of_once(design, reports[1:], people) + of_once(design, reports[:-1], people)
     found = around(values[1:], variances[1:], bounds)
     lows, highs = found.lows, found.highs
-    if not design.layers[0].randomiser.signed:
+    if design.symbols:
         # If this is not close enough to normal, each of the two levels has an interval, which may miss half as often.
         # The choice does not depend on the reported answers.
         low, high = _coins(design, tallies, people, windows, FAILURE / 2)
@@ -60,11 +59,10 @@ def _coins(
     design: Design, tallies: Mapping[tuple[int, int], Tally], people: int, windows: int, failure: float
 ) -> tuple[Floats, Floats]:
     """Return the ends of intervals of levels that are reported once, as symbols."""
-    (layer,) = design.layers
-    assert isinstance(layer.randomiser, Symbols)
+    (symbols,) = design.symbols
     heard = [tallies.get((0, node), empty(design, 0)) for node in range(windows)]
     reports = np.array([[each.reports] for each in heard])
-    low, high = shares_of_coins(np.array([each.sums[0] for each in heard]), reports, layer.randomiser, failure)
+    low, high = shares_of_coins(np.array([each.sums[0] for each in heard]), reports, symbols, failure)
     known = reports > 1
     return np.where(known, people * low, np.nan), np.where(known, people * high, np.nan)
 

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from privacy.checks import between
 from privacy.local.basis import Basis, Floats
+from privacy.local.bound import ReportTerms
 from privacy.local.chance import WHOLE, Chance, Flags, Ints
 from privacy.local.mutation_space import MutationSpace
 from privacy.upward import exp_below
@@ -97,6 +98,10 @@ class Signs:
         k, i = self.most, self.threshold
         excess = comb(k - 2, i - 1) - (comb(k - 2, i - 2) if i > 1 else 0)
         return excess * (self.probability(0) - self.probability(k))
+
+    def fits(self, terms: ReportTerms) -> bool:
+        """Return whether these signs cover the reports of a layer: their number and their epsilon."""
+        return self.most == terms.changed and self.ratio <= exp_below(terms.epsilon)
 
     def patterns(self, chance: Chance, size: int) -> NDArray[np.uint64]:
         """Return what people draw beforehand, as `draw_patterns`."""

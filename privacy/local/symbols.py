@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from privacy.checks import at_least, between
 from privacy.local.basis import Basis, Floats
+from privacy.local.bound import ReportTerms
 from privacy.local.chance import WHOLE, Chance, Ints
 from privacy.local.mutation_space import MutationSpace
 from privacy.upward import exp_below
@@ -58,6 +59,10 @@ class Symbols:
     def spread(self) -> Fraction:
         """q - p: how much more likely the truth is than another symbol."""
         return Fraction(self.parts, WHOLE)
+
+    def fits(self, terms: ReportTerms) -> bool:
+        """Return whether the response covers the reports of a layer: their symbols, and the parameters of each."""
+        return self.count == terms.symbols and self.parts <= best_symbols(self.count, *terms.of_each).parts
 
     def draw(self, truth: Ints, chance: Chance) -> Ints:
         """Return one report for each symbol, int64 [people], from the true symbols, int64 [people].
