@@ -155,6 +155,7 @@ class ByClass:
 
     at_once: ClassVar[None] = None
     span: ClassVar[None] = None
+    changes: ClassVar[None] = None
     column: str
     classes: tuple[tuple[str, AtMost | Within], ...]
 

@@ -14,7 +14,6 @@ from pipelines.spec.load import Spec
 from pipelines.spec.series import series_document, series_text
 from pipelines.spec.times import now
 from privacy.cells.product import Product
-from privacy.constraint import AtMost
 from privacy.counted import counted
 from privacy.estimates import confidence_of
 from privacy.measure import Measure
@@ -200,14 +199,11 @@ def warnings(spec: Spec, plan: Plan, windows: int, accuracies: Sequence[Sequence
             f"privacy.delta: {delta:g} is above {MUCH_DELTA:g}: one in 1 / delta people may lose all protection; take "
             "a delta far below 1 / people, such as 1.0e-9"
         )
-    constraint = spec.privacy.constraint
-    if (
-        isinstance(constraint, AtMost)
-        and plan.promise.windows is not None
-        and constraint.changes > plan.promise.windows + 1
-    ):
+    constraint, last = spec.privacy.constraint, plan.promise.windows
+    changes = constraint.changes if constraint.at_once is None else None
+    if changes is not None and last is not None and changes > last + 1:
         yield (
-            f"privacy.constraint.at_most: {constraint.changes} changes for {counted(windows, 'window')}: noise is the "
+            f"privacy.constraint.at_most: {changes} changes for {counted(windows, 'window')}: noise is the "
             f"same as for {windows + 1}; a smaller bound needs less noise"
         )
     expires, span = spec.changelog.source.expires, spec.privacy.protects.span

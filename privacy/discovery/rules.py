@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from privacy.problems import RuleError
+from privacy.strategies.table import OFFERS
 
 ANY = 2**40
 """Number of cells that plans assume; no bound depends on it, since it is more than a unit's entries."""
-
-STRATEGIES = ("auto", "disjoint", "tree", "factorised", "direct")
-"""Strategies with which keys can be found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +62,10 @@ def query_problems(query: Finding) -> Iterator[RuleError]:
         yield RuleError(
             "keys are found by levels; write publish: [level], with change or sliding sums if needed", "publish"
         )
-    if query.strategy not in STRATEGIES:
-        names = ", ".join(STRATEGIES)
-        yield RuleError(f"keys are found with one of {names}; use one of these, or list the cells under by", "strategy")
+    names = ["auto", *(name for name, offer in OFFERS.items() if offer.finds_keys)]
+    if query.strategy not in names:
+        message = f"keys are found with one of {', '.join(names)}; use one of these, or list the cells under by"
+        yield RuleError(message, "strategy")
     elif query.weighted:
         yield RuleError("keys are found with one noise for all windows; remove weights", "strategy")
     if query.over:

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from privacy.cells.offer import CellTerms
 from privacy.cells.product import Product
 from privacy.cells.table import strategies
-from privacy.discovery.rules import STRATEGIES as FINDING
 from privacy.discovery.threshold import listable, small
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.planning.contribution import Contribution
@@ -166,7 +165,7 @@ def _candidates(task: PlanningTask) -> Iterator[tuple[str, Candidate]]:
     for name, offer in OFFERS.items():
         if task.demand.choice.name not in ("auto", name) or not (offer.sparse or _beyond_sparse(task)):
             continue
-        if task.demand.discover and name not in FINDING:
+        if task.demand.discover and not offer.finds_keys:
             continue
         for candidate in offer.candidates(asked):
             strategies_ = [piece.strategy for piece in candidate]

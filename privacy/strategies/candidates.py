@@ -130,11 +130,13 @@ class Offer:
         sparse: `Strategy.sparse` of its strategies.
         candidates: yields the allowed candidates that are worth comparing.
         problems: yields the rules that a choice of this name breaks.
+        finds_keys: whether keys may be found with its strategies (privacy.discovery).
     """
 
     sparse: bool
     candidates: Callable[[Needs], Iterator[Candidate]]
     problems: Callable[[Choice, StrategyTerms], Iterator[RuleError]] = no_problems
+    finds_keys: bool = False
 
 
 def leaf_of(series: Sequence[Series]) -> int:

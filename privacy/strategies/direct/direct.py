@@ -121,4 +121,4 @@ def _problems(choice: Choice, terms: StrategyTerms) -> Iterator[RuleError]:
         yield from weight_problems(choice.weights, terms)
 
 
-DIRECT = Offer(sparse=Direct.sparse, candidates=_candidates, problems=_problems)
+DIRECT = Offer(sparse=Direct.sparse, candidates=_candidates, problems=_problems, finds_keys=True)

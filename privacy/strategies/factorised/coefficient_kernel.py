@@ -81,6 +81,9 @@ class Coefficients:
     def settled(self, horizon: int | None) -> "Coefficients":
         return replace(self, integers=tuple(_integers(self, horizon).tolist()))
 
+    def sized(self, size: int) -> "Coefficients":
+        return self
+
     def coefficients(self, horizon: int | None) -> Floats:
         found: Floats = _integers(self, horizon) / 2**BITS
         return found

@@ -18,7 +18,7 @@ it is a level minus a weighted mean of earlier ones.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -70,6 +70,15 @@ class Exponentials:
 
     def settled(self, horizon: int | None) -> "Exponentials":
         return self
+
+    def sized(self, size: int) -> "Exponentials":
+        """Return the filter with the guard bits for which a state of a unit leaves room.
+
+        >>> found = Exponentials(poles=((0, 0, 2**15), (1, 0, 2**15)))
+        >>> [found.sized(size).guard for size in (1, 2**24, 2**24 * 17, 2**40)]
+        [8, 8, 4, 0]
+        """
+        return replace(self, guard=min(GUARD, max(0, GUARD + STATE + 1 - size.bit_length())))
 
     def coefficients(self, horizon: int | None) -> Floats:
         assert horizon is not None
@@ -143,15 +152,6 @@ def _decays(poles: tuple[Pole, ...]) -> tuple[Floats, Floats]:
 @lru_cache(maxsize=16)
 def _response(poles: tuple[Pole, ...], leaves: int) -> Floats:
     return series.exponentials(leaves, *_decays(poles))
-
-
-def guard_for(size: int) -> int:
-    """Return the guard bits if a state of a unit has at most a size, in steps.
-
-    >>> [guard_for(size) for size in (1, 2**24, 2**24 * 17, 2**40)]
-    [8, 8, 4, 0]
-    """
-    return min(GUARD, max(0, GUARD + STATE + 1 - size.bit_length()))
 
 
 def forward_by_states(poles: Sequence[Pole], guard: int, states: Ints, leaves: Ints) -> tuple[Ints, Ints]:

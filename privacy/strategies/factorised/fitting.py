@@ -34,7 +34,7 @@ from privacy.strategies.base import Floats
 from privacy.strategies.candidates import LARGEST_STATE, Candidate, Needs, Offer, StrategyTerms, whole
 from privacy.strategies.choice import Choice, Form
 from privacy.strategies.factorised.coefficient_kernel import Coefficients
-from privacy.strategies.factorised.exponential_kernel import WEIGHT, Exponentials, Pole, guard_for
+from privacy.strategies.factorised.exponential_kernel import WEIGHT, Exponentials, Pole
 from privacy.strategies.factorised.factorised import Factorised
 
 LEAST = 0.005
@@ -245,9 +245,7 @@ def _candidates(asked: Needs) -> Iterator[Candidate]:
             found = fit(
                 form, windows=windows, over=over, initial_level=asked.initial_level, series=series, energy=energy
             )
-            if isinstance(found.kernel, Exponentials):
-                found = replace(found, kernel=replace(found.kernel, guard=guard_for(asked.size)))
-            yield whole(asked, found)
+            yield whole(asked, replace(found, kernel=found.kernel.sized(asked.size)))
 
 
 def _problems(choice: Choice, terms: StrategyTerms) -> Iterator[RuleError]:
@@ -261,4 +259,4 @@ def _problems(choice: Choice, terms: StrategyTerms) -> Iterator[RuleError]:
         yield RuleError(f"{choice.form} {message}")
 
 
-FACTORISED = Offer(sparse=Factorised.sparse, candidates=_candidates, problems=_problems)
+FACTORISED = Offer(sparse=Factorised.sparse, candidates=_candidates, problems=_problems, finds_keys=True)

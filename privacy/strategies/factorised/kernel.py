@@ -43,6 +43,10 @@ class Kernel(Protocol):
         """Return the kernel with all numbers written out that a later version might compute otherwise."""
         ...
 
+    def sized(self, size: int) -> "Kernel":
+        """Return the kernel for units whose state has at most this size, in steps."""
+        ...
+
     def coefficients(self, horizon: int | None) -> Floats:
         """Return the coefficients of the linear part of C, exactly, float64 [n]; without an end, no trailing zeros."""
         ...

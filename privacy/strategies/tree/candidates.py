@@ -67,5 +67,5 @@ def _heights(branching: int, leaves: int) -> list[int]:
     return heights
 
 
-DISJOINT = Offer(sparse=Tree.sparse, candidates=_disjoint)
-TREE = Offer(sparse=Tree.sparse, candidates=_trees)
+DISJOINT = Offer(sparse=Tree.sparse, candidates=_disjoint, finds_keys=True)
+TREE = Offer(sparse=Tree.sparse, candidates=_trees, finds_keys=True)
