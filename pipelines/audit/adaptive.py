@@ -35,15 +35,14 @@ def check_adaptive(stages: Stages, *, seconds: float, choose: Random) -> Iterato
         seconds: Processor time.
         choose: Source of random choices.
     """
-    adaptive = [part for part in stages.job.plan.parts if getattr(part, "scales", None) is not None]
+    adaptive = stages.job.plan.adaptive
     tried, faults, found, untested = 0, [], [], []
     for part in adaptive:
         name = stages.job.aggregation.queries[part.query].name
-        rule, scales, over = (getattr(part, attribute) for attribute in ("rule", "scales", "over"))
-        if not (hasattr(rule.publication, "decided") and over.alone and scales.noise == "laplace"):
-            untested.append(f"{name}: the exact loss of decisions by policy {rule.name} with these samples.")
+        if not (part.rule.publication.repeats and part.over.alone and part.scales.noise == "laplace"):
+            untested.append(f"{name}: the exact loss of decisions by policy {part.rule.name} with these samples.")
             continue
-        worst, number = _worst(rule, scales, choose, process_time() + seconds / len(adaptive))
+        worst, number = _worst(part.rule, part.scales, choose, process_time() + seconds / len(adaptive))
         tried += number
         share = stages.job.plan.share(part) * stages.job.plan.budget.epsilon
         found.append(f"{name}: the worst loss is {worst:.4f}, and its share of the budget is {share:.4f}")

@@ -19,9 +19,10 @@ from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import neighbours
 from pipelines.audit.mutations import random_life
 from pipelines.audit.prepared import Prepared
-from pipelines.audit.whole import emptied, read_any
+from pipelines.audit.whole import emptied
 from pipelines.run.operation import run
 from pipelines.spec.times import moment_text
+from transforms.common.output_formats import read_whole
 
 CHANGES = ("os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
 """Events of the interpreter that change files; so does `open` with a flag that writes."""
@@ -141,7 +142,7 @@ def _repeated(ready: Prepared, windows: int) -> list[str]:
     rows: list[tuple[Any, ...]] = []
     for name in public:
         if name.startswith("nodes/"):
-            table = read_any((folder / name).read_bytes(), name)
+            table = read_whole((folder / name).read_bytes(), name)
             keys = [key for key in table.column_names if key not in ("noisy_value", "scale")]
             rows += zip(*(map(str, table[key].to_pylist()) for key in keys), strict=True)
     return found if len(rows) == len(set(rows)) else [*found, "a node is public twice"]

@@ -15,7 +15,6 @@ import pyarrow as pa
 from pipelines.audit.audited import Audited
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.scale import FALSE_ALARM
-from pipelines.audit.whole import read_any
 from pipelines.common.errors import ArgumentError
 from pipelines.epochs.plans import SAME
 from pipelines.published.release import Published, published
@@ -29,6 +28,7 @@ from transforms.aggregation.expression import Condition, evaluate
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Timeline, planned
 from transforms.common.errors import RefusedError, SpecError
+from transforms.common.output_formats import read_whole
 from transforms.release.node_tables import nodes_table
 from transforms.release.protected import Protected, columns_of
 from transforms.release.published_columns import key_types, nodes_types
@@ -115,7 +115,7 @@ def _nodes(release: Published, place: int) -> pa.Table | None:
     found = []
     for name, digest in files.items():
         try:
-            found.append(read_any(read_public(folder, name, digest.sha256, of="a release"), name))
+            found.append(read_whole(read_public(folder, name, digest.sha256, of="a release"), name))
         except RefusedError:
             return None
     return pa.concat_tables(found, promote_options="permissive") if found else None

@@ -112,12 +112,11 @@ def _by_width(part: LinearPart, component: int, values: Ints, since: int | None,
 def _adaptive(stages: Stages, error: float) -> dict[str, Noise]:
     """Return noise of samples of adaptive queries."""
     found: dict[str, Noise] = {}
-    for part in stages.job.plan.parts:
-        if (scales := getattr(part, "scales", None)) is not None:  # of a part that the data decide
-            distribution = scales.sample(1)
-            size = needed(error, FALSE_ALARM / (8 * len(stages.job.plan.parts)))
-            name = f"{stages.job.aggregation.queries[part.query].name}, samples"
-            found[name] = [(noise.sample_level(1, distribution, size), distribution)]
+    for part in stages.job.plan.adaptive:
+        distribution = part.scales.sample(1)
+        size = needed(error, FALSE_ALARM / (8 * len(stages.job.plan.parts)))
+        name = f"{stages.job.aggregation.queries[part.query].name}, samples"
+        found[name] = [(noise.sample_level(1, distribution, size), distribution)]
     return found
 
 

@@ -7,8 +7,9 @@ from random import Random
 from typing import Any
 
 from pipelines.spec.load import Spec
+from transforms.aggregation.listed_key import OTHER
 from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import OTHER, Query
+from transforms.aggregation.queries import Query
 
 Value = str | int | float | bool | None
 State = dict[str, Any] | None

@@ -18,9 +18,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.parquet as pq
 
 from pipelines.audit.files import write
 from pipelines.audit.findings import LayerResult
@@ -38,6 +35,7 @@ from privacy.planning.linear_part import LinearPart
 from privacy.series import Family, Ints
 from privacy.strategies.base import Nodes
 from transforms.common.errors import SlackwaterError
+from transforms.common.output_formats import read_whole
 from transforms.release import linear_chunk, noise
 
 Node = tuple[int, Family, int, int, int, int, int]
@@ -254,7 +252,7 @@ def _of_tables(name: str, left: bytes, right: bytes, *, loose: bool) -> Iterator
         yield f"{name} differs"
         return
     of = name.rpartition("/")[0].split("/")[0]
-    one, two = (read_any(content, name) for content in (left, right))
+    one, two = (read_whole(content, name) for content in (left, right))
     if one.schema != two.schema or one.num_rows != two.num_rows:
         yield f"a file of {of}: its rows or columns differ"
         return
@@ -270,17 +268,10 @@ def _of_tables(name: str, left: bytes, right: bytes, *, loose: bool) -> Iterator
             yield f"a file of {of}: column {column} differs"
 
 
-def read_any(content: bytes, name: str) -> pa.Table:
-    """Return a public table in any output format."""
-    kind = Path(name).suffix.removeprefix(".")
-    readers = {"parquet": pq.read_table, "csv": pyarrow.csv.read_csv, "jsonl": pyarrow.json.read_json}
-    return readers[kind](pa.BufferReader(content)).replace_schema_metadata(None)
-
-
 def _leaks(public: Public) -> Iterator[str]:
     """Yield where keys or values of the synthetic changelog are public."""
     for name, content in public.files.items():
-        told = content if "/" not in name else content + repr(read_any(content, name).to_pydict()).encode()
+        told = content if "/" not in name else content + repr(read_whole(content, name).to_pydict()).encode()
         if MARK.encode() in told or MARK in name:
             yield f"{name.rpartition('/')[0] or name}: holds a key or a value of the changelog"
     if any(MARK in line for line in public.said):

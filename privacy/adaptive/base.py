@@ -119,11 +119,13 @@ class Publication(Protocol):
     """Interface of the ways in which a rule publishes one window after another.
 
     Attributes:
+        repeats: whether windows without a sample repeat the last published numbers.
         premise: further premise of the claim, for queries `{names}`; None without one.
         unsummed: why the error of a sum over cells is unknown; None if it is known.
         kept: number of values that are carried for each cell from run to run.
     """
 
+    repeats: ClassVar[bool]
     premise: ClassVar[str | None]
     unsummed: ClassVar[str | None]
     kept: ClassVar[int]

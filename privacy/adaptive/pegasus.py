@@ -154,6 +154,7 @@ class PegasusRule:
     name: ClassVar[str] = "pegasus"
     pure: ClassVar[bool] = True
     fewest: ClassVar[int] = 1
+    repeats: ClassVar[bool] = False
     premise: ClassVar[str | None] = (
         "The data choose over which windows numbers are smoothed, which the budget pays for too: query {names}. A "
         "standard deviation there is that of the noise alone."

@@ -81,6 +81,7 @@ class Sampled:
     offset: Offset | None = None
     undecided: Callable[[AdaptiveCarry], bool] = _always
     memory: Callable[[AdaptiveCarry | None, bool], tuple[float, ...]] = _nothing
+    repeats: ClassVar[bool] = True
     premise: ClassVar[str | None] = None
     unsummed: ClassVar[str | None] = None
     kept: ClassVar[int] = 2

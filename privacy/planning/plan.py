@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from privacy.accounting.accounting import Budget
 from privacy.noise.kinds import Accounting, Mechanism
+from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.demand import Demand
 from privacy.planning.discovered_part import DiscoveredPart
 from privacy.planning.linear_part import LinearPart
@@ -57,6 +58,11 @@ class Plan:
             family: the leaf sums that the parts use; None: any.
         """
         return tuple(part for part in self.of_query(query, family) if isinstance(part, LinearPart))
+
+    @property
+    def adaptive(self) -> tuple[AdaptivePart, ...]:
+        """The parts of queries that are published adaptively."""
+        return tuple(part for part in self.parts if isinstance(part, AdaptivePart))
 
     def discovered_of(self, query: int) -> DiscoveredPart | None:
         """Return the part of a query whose keys are found; None if its cells are listed."""

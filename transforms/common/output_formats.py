@@ -39,8 +39,13 @@ class OutputFormat(ABC):
         """Write a table as the content of a file."""
 
     @abstractmethod
-    def read(self, file: pa.BufferReader, types: Types) -> pa.Table:
-        """Return the columns of `types`, in that order, of a file that `write` or `join` has made."""
+    def read(self, file: pa.BufferReader, types: Types | None) -> pa.Table:
+        """Return the columns of a file that `write` or `join` has made.
+
+        Args:
+            file: The file.
+            types: The columns, in their order, with their types; None: all columns, with types that the file shows.
+        """
 
     @abstractmethod
     def join(self, contents: Sequence[bytes]) -> bytes:
@@ -57,8 +62,8 @@ class _Parquet(OutputFormat):
     def write(self, table: pa.Table, file: BinaryIO) -> None:
         pq.write_table(table, file)
 
-    def read(self, file: pa.BufferReader, types: Types) -> pa.Table:
-        return pq.read_table(file, columns=[*types])
+    def read(self, file: pa.BufferReader, types: Types | None) -> pa.Table:
+        return pq.read_table(file, columns=None if types is None else [*types])
 
     def join(self, contents: Sequence[bytes]) -> bytes:
         tables = [pq.read_table(pa.BufferReader(content)) for content in contents]
@@ -75,9 +80,12 @@ class _Csv(OutputFormat):
     def write(self, table: pa.Table, file: BinaryIO) -> None:
         pyarrow.csv.write_csv(_plain_times(table), file)
 
-    def read(self, file: pa.BufferReader, types: Types) -> pa.Table:
+    def read(self, file: pa.BufferReader, types: Types | None) -> pa.Table:
         options = pa.csv.ConvertOptions(
-            column_types=types, include_columns=[*types], strings_can_be_null=True, quoted_strings_can_be_null=False
+            column_types=types,
+            include_columns=[*(types or ())],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
         )
         return pa.csv.read_csv(file, convert_options=options)
 
@@ -94,7 +102,9 @@ class _Lines(OutputFormat):
         for batch in _plain_times(table).to_batches(max_chunksize=65_536):
             file.write("".join(json.dumps(row) + "\n" for row in batch.to_pylist()).encode())
 
-    def read(self, file: pa.BufferReader, types: Types) -> pa.Table:
+    def read(self, file: pa.BufferReader, types: Types | None) -> pa.Table:
+        if types is None:
+            return pa.json.read_json(file)
         read = pa.json.ParseOptions(explicit_schema=pa.schema(types.items()), unexpected_field_behavior="ignore")
         return pa.json.read_json(file, parse_options=read).select([*types])
 
@@ -123,6 +133,12 @@ def read_published(content: bytes, format_: str, types: Types) -> pa.Table:
     if table.schema.types != [*types.values()]:
         raise ValueError("columns of other types")
     return table
+
+
+def read_whole(content: bytes, path: str) -> pa.Table:
+    """Return all columns of a published file, whose format is the ending of its path, with types that it shows."""
+    ending = path.rpartition(".")[2]
+    return OUTPUT_FORMATS[ending].read(pa.BufferReader(content), None).replace_schema_metadata(None)
 
 
 def format_of(path: str) -> str | None:

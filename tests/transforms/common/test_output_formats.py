@@ -1,4 +1,4 @@
-"""An output format is one entry of one table: what it writes is shown, read again, checked and compacted."""
+"""An output format is one entry of one table: what it writes is shown, audited, read again and compacted."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,8 +32,9 @@ class Toy(OutputFormat):
     def write(self, table: pa.Table, file: BinaryIO) -> None:
         file.write(to_bytes(table))
 
-    def read(self, file: pa.BufferReader, types: Types) -> pa.Table:
-        return from_bytes(file.read()).select([*types])
+    def read(self, file: pa.BufferReader, types: Types | None) -> pa.Table:
+        table = from_bytes(file.read())
+        return table if types is None else table.select([*types])
 
     def join(self, contents: Sequence[bytes]) -> bytes:
         return to_bytes(pa.concat_tables(map(from_bytes, contents)))
@@ -54,6 +55,7 @@ def test_a_format_in_the_table_is_published_from_a_spec_and_read_again(
     assert {path.suffix for path in Path("public/estimates").iterdir()} == {".toy"}
     before = slackwater.show("public").table
     assert [round(value) for value in before.column("value").to_pylist()] == [1, 0, 1, 0]
+    assert slackwater.audit(public="public").passed
     slackwater.compact("spec.yaml")
 
     assert len([*Path("public/estimates").iterdir()]) == 1
