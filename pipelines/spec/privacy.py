@@ -15,12 +15,13 @@ from privacy.accounting.accounting import budget_problems
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.noise.kinds import NOISE, PURE, Accounting, Mechanism
-from privacy.planning.constraint_rules import constraint_problems
+from privacy.planning.constraint_rules import NO_CHANGES, change_problems, constraint_problems
 from privacy.planning.make_plan import Split
 from privacy.problems import RuleError
 from privacy.protection import EVERYTHING, Protection, Span
 
 ALONE = "an entry is one at any time; name the owner under privacy.unit, or remove it"
+_WITH_CHANGES = ": {at_most: 4, entries: 1}"
 _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
 
 
@@ -92,11 +93,11 @@ class ConstraintSection(Section):
 def _entries_problems(entries: int | None, at_most: int | None) -> list[Problem]:
     if entries is None or at_most is not None:
         return []
-    return [(("entries",), "goes with a number of changes: {at_most: 4, entries: 1}")]
+    return [(("entries",), f"goes with a number of changes{_WITH_CHANGES}")]
 
 
-def _of_constraint(found: Iterable[RuleError]) -> list[Problem]:
-    return [(("constraint", *problem.path), problem.message) for problem in found]
+def _of_constraint(found: Iterable[RuleError], advice: str = "") -> list[Problem]:
+    return [(("constraint", *problem.path), problem.message + advice) for problem in found]
 
 
 def _plain(at_most: int | None, within: int | None, entries: int | None) -> AtMost | Within:
@@ -198,7 +199,7 @@ class PrivacySection(Section):
     @property
     def partly(self) -> ProtectsSection | None:
         """The section that limits the protection of a unit; None if everything is protected."""
-        return self.protects if isinstance(self.protects, ProtectsSection) else None
+        return None if isinstance(self.protects, str) else self.protects
 
     @property
     def protection(self) -> Protection:
@@ -232,9 +233,9 @@ class PrivacySection(Section):
 
     def unbounded(self) -> list[Problem]:
         """Find why a unit's changes are not bounded; only adaptively published levels need no such bound."""
-        if self.constraint is not None and self.constraint.at_once:
-            return [(("constraint", "entries"), "goes with a number of changes: {at_most: 4, entries: 1}")]
-        if self.constraint is None and self.states is None:
+        if self.constraint is not None:
+            return _of_constraint(change_problems(self.constraint.constraint()), _WITH_CHANGES)
+        if self.states is None:
             message = f"missing; add constraint: with {_CONSTRAINTS}; or add states:, or protects: {{span: 14d}}"
             return [(("constraint",), message)]
         return []
@@ -252,13 +253,13 @@ class PrivacySection(Section):
             return []
         if not owned:
             return [(("constraint", *place), ALONE) for place in self.constraint.numbers]
-        return _of_constraint(constraint_problems(self.constraint.constraint(), owner=owned))
+        return _of_constraint(constraint_problems(self.constraint.constraint(), owner=owned, span=False))
 
     def _span_problems(self, *, owned: bool) -> list[Problem]:
         """Find problems of the bound under a span: on a unit's entries at a time, and on its changes in each block."""
         problems: list[Problem] = []
         if self.states is not None:
-            problems.append((("states",), "bounds changes, which protects: {span: ...} needs no bound of; remove it"))
+            problems.append((("states",), f"{NO_CHANGES}; remove it"))
         if self.constraint is not None and self.constraint.at_most is not None:
             try:
                 AtOnce(changes=self.constraint.at_most, block=1)
@@ -270,11 +271,10 @@ class PrivacySection(Section):
             if not owned and self.constraint.entries is not None:
                 problems.append((("constraint", "entries"), ALONE))
         elif self.constraint is not None and not self.constraint.at_once:
-            message = "bounds changes, which protects: {span: ...} needs no bound of; "
             use = "use constraint: {entries: 3}, how many of an owner's entries count at once"
             use = f"{use}, with at_most: 2 for changes" if owned else "remove it, or use {at_most: 2}"
-            use += ", in each block of one span"
-            problems.append((("constraint",), message + use))
+            use = f"; {use}, in each block of one span"
+            problems += _of_constraint(constraint_problems(self.constraint.constraint(), owner=owned, span=True), use)
         elif self.constraint is not None and not owned:
             problems.append((("constraint", "entries"), ALONE))
         elif self.constraint is None and owned:

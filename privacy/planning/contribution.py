@@ -7,10 +7,11 @@ from privacy.cells.corners import Corner
 from privacy.cells.product import Product
 from privacy.counted import counted
 from privacy.measure import Component
+from privacy.planning.constraint_rules import change_problems
 from privacy.planning.demand import Demand
-from privacy.planning.promise import MISMATCH, Promise
+from privacy.planning.promise import Promise
 from privacy.planning.unit_rules import unit_problems
-from privacy.problems import enforce
+from privacy.problems import enforce, placed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +124,9 @@ class Contribution:
             raise ValueError("to protect where a unit is, say how many cells are near along each axis, some above 0")
         if self.distinct and not self.promise.alone:
             enforce(unit_problems(over=self.over is not None, quantiles=False, ranges=False, near=near))
-        if self.promise.span is None and self.promise.constraint.at_once is not None:
-            raise ValueError(MISMATCH)
+        if self.promise.span is None:
+            with placed("privacy", "constraint"):
+                enforce(change_problems(self.promise.constraint))
         if self.promise.span is not None and self.over is not None and not self.over.blocks:
             raise ValueError("a mixed strategy over cells does not support a span of time: its rows share cells")
         if self.over is not None and self.over.cells != self.cells:

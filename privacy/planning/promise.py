@@ -9,11 +9,6 @@ from privacy.problems import enforce, placed
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.touched import Touched
 
-MISMATCH = (
-    "a span of time needs a bound of what a unit is at once, and protection of everything a bound of its changes: give "
-    "AtOnce with a Span, and another constraint without"
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
@@ -40,13 +35,11 @@ class Promise:
     slack: int = 0
 
     def __post_init__(self) -> None:
-        if self.span is None:
-            with placed("privacy", "constraint"):
-                enforce(constraint_problems(self.constraint, owner=self.owner))
-            return
+        with placed("privacy", "constraint"):
+            enforce(constraint_problems(self.constraint, owner=self.owner, span=self.span is not None))
         at_once = self.constraint.at_once
-        if at_once is None:
-            raise ValueError(MISMATCH)
+        if self.span is None or at_once is None:
+            return
         if at_once.block is not None and at_once.block < self.span.length + self.slack:
             raise ValueError("a block in which changes are counted is at least as long as the span")
         if self.span.near:

@@ -12,6 +12,7 @@ from privacy.planning.contribution import Contribution
 from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.planning.sensitivity_in_span import MOST_FULL, fullest
+from privacy.problems import RuleError
 from privacy.protection import EVERYTHING, Span
 from privacy.series import Series
 from privacy.states import apart_in_l1, apart_in_l2_squared
@@ -206,8 +207,9 @@ def test_a_long_span_is_truncated_at_the_horizon():
 
 
 def test_a_span_and_a_number_of_changes_are_not_combined():
-    for constraint, protects in ((AtMost(3), Span(4)), (AtOnce(), EVERYTHING)):
-        with pytest.raises(ValueError, match="span of time needs a bound of what a unit is at once"):
+    changes, entries = "constraint: bounds changes", "constraint.entries: goes with a number of changes"
+    for constraint, protects, message in ((AtMost(3), Span(4), changes), (AtOnce(), EVERYTHING, entries)):
+        with pytest.raises(RuleError, match=f"privacy.{message}"):
             Contribution(
                 promise=Promise(constraint=constraint, window=1, windows=None, owner=False, protects=protects),
                 components=COUNT,
