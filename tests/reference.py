@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
+from transforms.aggregation.listed_key import OTHER
 from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import OTHER, Query, Timeline
+from transforms.aggregation.queries import Query, Timeline
 
 State = dict[str, Any] | None
 

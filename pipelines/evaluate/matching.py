@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.spec.series import series_text
+from transforms.aggregation.listed_key import OTHER
 from transforms.aggregation.matched import Matched, all_matched
 from transforms.aggregation.node_sums import MATCHED, NodeKey
-from transforms.aggregation.queries import OTHER, Query
-from transforms.release.published_columns import key_types, published_cells
+from transforms.aggregation.queries import Query
+from transforms.release.published_columns import key_types
 
 NEARLY_NOTHING = 0.01
 MUCH_CUT = 0.05
@@ -54,10 +55,10 @@ def _by_key(query: Query, matched: Matched) -> dict[str, list[dict[str, Any]]]:
     grid = matched.cells.reshape([len(values) for _, values in query.by])
     kinds, total = key_types([query]), int(matched.cells.sum())
     found = {}
-    for place, (key, values) in enumerate(query.known):
+    for place, (name, key) in enumerate(query.known):
         rows = grid.sum(axis=tuple(other for other in range(grid.ndim) if other != place))
-        labels = published_cells(values, kinds[key], 0, len(values)).cast(pa.string()).to_pylist()
-        found[key] = [
+        labels = key.published(0, len(key), kinds[name]).cast(pa.string()).to_pylist()
+        found[name] = [
             {"value": label, "rows": count, "share": _share(count, total)}
             for label, count in zip(labels, np.asarray(rows).tolist(), strict=True)
         ]

@@ -8,7 +8,7 @@ from pipelines.changelog.first_spec import first_spec, in_flow
 from pipelines.changelog.recognise import LOGS, ending_of
 from pipelines.spec.durations import MONTH, UNITS, parse_length
 from pipelines.spec.times import parse_moment_or_date, time_text
-from transforms.aggregation.queries import OTHER
+from transforms.aggregation.listed_key import OTHER
 from transforms.common.zones import zone_of
 
 UTC = "UTC"

@@ -13,7 +13,7 @@ from pipelines.pages.numbers import Floats, Numbers, outstanding
 from pipelines.spec.series import series_document, series_text
 from privacy.planning.plan import Plan
 from transforms.aggregation.queries import Query
-from transforms.release.published_columns import key_types, published_cells
+from transforms.release.published_columns import key_types
 from transforms.release.quantile_tables import QUANTILE
 
 NUMBERS = 100_000
@@ -155,9 +155,9 @@ def _clearest(numbers: Numbers, cells: NDArray[np.int64]) -> int:
 def labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:
     """Return each cell's value of each key, as text; `cells` has the numbers of the cells, [cells], int64."""
     kinds, columns, place = key_types([query]), [], cells
-    for key, listed in reversed(query.known):  # the last key runs fastest
-        place, own = np.divmod(place, len(listed))
-        values = published_cells(listed, kinds[key], 0, len(listed)).take(pa.array(own))
+    for name, key in reversed(query.known):  # the last key runs fastest
+        place, own = np.divmod(place, len(key))
+        values = key.published(0, len(key), kinds[name]).take(pa.array(own))
         columns.append([str(value) for value in values.to_pylist()])
     return [list(label) for label in zip(*reversed(columns), strict=True)] if columns else [[]]
 

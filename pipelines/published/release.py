@@ -37,7 +37,7 @@ from transforms.common.windows import Windows
 from transforms.common.zones import zone_of
 from transforms.release.discovered_tables import found_rows
 from transforms.release.marginal_tables import Marginal, by_marginal, marginal_kind
-from transforms.release.published_columns import TIME, key_types, published_cells, types_of_some
+from transforms.release.published_columns import TIME, key_types, types_of_some
 from transforms.release.quantile_tables import QUANTILE, by_quantile, quantile_kind
 from transforms.release.range_tables import by_range, range_kind
 from transforms.release.release import ESTIMATES
@@ -153,7 +153,7 @@ class Published:
         """
         rows, estimates = by_marginal(query, marginal), self.estimates(query, map(marginal_kind, query.publish))
         for name, key in rows.known:
-            named = published_cells(key, estimates.column(name).type, 0, len(key))
+            named = key.published(0, len(key), estimates.column(name).type)
             estimates = estimates.filter(pc.is_in(estimates.column(name), value_set=named))
         for series in query.publish:
             yield series, self._of_kind(estimates, marginal_kind(series), series, rows)

@@ -1,7 +1,5 @@
 """A spec of sanitised records, read and checked, with the mechanism of each attribute."""
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from pipelines.spec.document import read_document
 from pipelines.spec.errors import describe
 from pipelines.spec.kinds import refuse_another
 from pipelines.spec.load import Output
+from privacy.json_values import digest_of
 from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
 from privacy.sanitised.grid import Grid
 from privacy.sanitised.record import Sanitisation
@@ -133,5 +132,4 @@ def _source(section: RecordsSection, record: Sanitisation) -> Source:
 
 
 def _sha256(model: SanitiseModel) -> str:
-    values = model.model_dump(exclude={"records": {"path"}})
-    return hashlib.sha256(json.dumps(values, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return digest_of(model.model_dump(exclude={"records": {"path"}}))

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.spec.load import Spec
+from transforms.aggregation.listed_key import OTHER
 from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import OTHER, Timeline
+from transforms.aggregation.queries import Timeline
 from transforms.common.errors import SpecError
 
 Ints = np.ndarray

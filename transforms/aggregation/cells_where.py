@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from transforms.aggregation.expression import Condition, constant, evaluate, parsed
+from transforms.aggregation.listed_key import Scalar, as_text
 from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import Query, Scalar
+from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
 from transforms.common.instants import to_microseconds
 from transforms.common.kinds import to_kind
@@ -154,7 +155,7 @@ def _of_whole(key: OrderedKey, at: np.ndarray, kind: pa.DataType) -> _Pieces:
 def _names(name: str, key: tuple[Scalar, ...], constants: list[Any], condition: Condition) -> _Pieces:
     """Return the cells of a listed key as pieces. Only texts may be compared with texts: SQL refuses 'other' = 3."""
     numbers = all(type(value) is int for value in key)
-    texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in key]
+    texts = [as_text(value) for value in key]
     for node in constants:
         value = constant(node).as_py()
         if type(value) is not (int if numbers else str) or str(value) not in texts:

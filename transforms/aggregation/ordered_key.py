@@ -91,6 +91,10 @@ class OrderedKey:
         parts += [pa.array([ABOVE])] if last == len(self) else []
         return pa.concat_arrays([pa.array([], pa.string()), *parts])
 
+    def published(self, first: int, last: int, kind: pa.DataType) -> pa.Array:
+        """Return the names of cells `first` to `last - 1` as published: texts (`ListedKey.published`)."""
+        return self.labels(first, last)
+
     def range_label(self, first: int, last: int) -> str:
         """Return the name of the range of cells `first` to `last - 1`.
 

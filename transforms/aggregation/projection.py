@@ -27,13 +27,14 @@ import pyarrow.compute as pc
 from transforms.aggregation.discovered_key import key_texts
 from transforms.aggregation.expression import evaluate
 from transforms.aggregation.grid_steps import grid_steps
+from transforms.aggregation.listed_key import ListedKey, places_in
 from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import OTHER, Query, Scalar
+from transforms.aggregation.queries import Query
 from transforms.common.batches import DEAD, FILE, POSITION, Batch, dead_letters
 from transforms.common.images import IMAGE, digest, shared
 from transforms.common.intervals import UNTIL
 from transforms.common.joined import given, giving
-from transforms.common.kinds import one_chunk, to_key, to_mask, unmasked, valid
+from transforms.common.kinds import one_chunk, to_mask, valid
 from transforms.common.several import Collections
 from transforms.common.source import Source
 
@@ -168,7 +169,7 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
         projected[f"{side}.{number}.cell"] = cell
     if projection.by_class is not None:
         column, names_listed = projection.by_class
-        code = _codes(states[column], names_listed, range(len(names_listed)), -1)
+        code = places_in(states[column], names_listed, range(len(names_listed)), -1)
         projected[f"{side}.class"] = np.where(exists, code, GONE)
     return projected
 
@@ -183,46 +184,18 @@ def _narrowest(low: int, high: int) -> type[np.signedinteger]:
     return next(kind for kind in kinds if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
 
 
-def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar] | OrderedKey]]) -> np.ndarray:
+def cell_codes(states: pa.Table, by: Sequence[tuple[str, ListedKey | OrderedKey]]) -> np.ndarray:
     """Return the cell of each row for the listed values and ranges of `by`, int64 [rows]; -1 outside all cells.
 
     >>> states = pa.table({"ward": ["a", "x", None], "n": [1, 2, 1]})
-    >>> cell_codes(states, [("ward", ["a", "other"]), ("n", [1, 2])]).tolist()
+    >>> cell_codes(states, [("ward", ListedKey(("a", "other"))), ("n", ListedKey((1, 2)))]).tolist()
     [0, 3, 2]
     """
     cell: np.ndarray | None = None
-    for column, values in by:
-        code = values.codes(states[column]) if isinstance(values, OrderedKey) else _listed(states[column], values)
-        cell = code if cell is None else np.where((cell >= 0) & (code >= 0), cell * len(values) + code, -1)
+    for column, key in by:
+        code = key.codes(states[column])
+        cell = code if cell is None else np.where((cell >= 0) & (code >= 0), cell * len(key) + code, -1)
     return np.zeros(states.num_rows, dtype=np.int32) if cell is None else cell
-
-
-def _listed(column: pa.ChunkedArray | pa.Array, values: Sequence[Scalar]) -> np.ndarray:
-    """Return the place of each row's value in the list; unlisted values get the place of `other`, or -1."""
-    listed = [value for value in values if value != OTHER]
-    places = [place for place, value in enumerate(values) if value != OTHER]
-    return _codes(column, listed, places, values.index(OTHER) if OTHER in values else -1)
-
-
-def _codes(
-    column: pa.ChunkedArray | pa.Array, listed: Sequence[Scalar], codes: Sequence[int], unlisted: int
-) -> np.ndarray:
-    """Return the code of each row's value, `unlisted` for other values and null; a dictionary is mapped once."""
-    column = one_chunk(column)
-    if pa.types.is_dictionary(column.type):
-        of_dictionary = np.append(_codes(column.dictionary, listed, codes, unlisted), np.int32(unlisted))
-        code = of_dictionary.take(unmasked(column.indices), mode="clip")
-        return (code - unlisted) * valid(column) + unlisted if column.null_count else code
-    if pa.types.is_integer(column.type) and all(type(value) is int for value in listed):
-        found = pc.index_in(column.cast(pa.int64()), value_set=pa.array(listed, type=pa.int64()))
-    else:
-        wanted = pa.array([_as_text(value) for value in listed], type=pa.string())
-        found = pc.index_in(to_key(column, "string")[0], value_set=wanted)
-    return np.array([*codes, unlisted], dtype=np.int32)[found.fill_null(-1).to_numpy(zero_copy_only=False)]
-
-
-def _as_text(value: Scalar) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _split_by_owner(

@@ -17,15 +17,12 @@ from privacy.strategies.choice import Choice
 from transforms.aggregation.discovered_key import DiscoveredKey
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.hierarchy_key import Hierarchy
+from transforms.aggregation.listed_key import ListedKey, Scalar
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.common.windows import Windows
 
-Scalar = str | int | bool
 Box = tuple[tuple[int, int], ...]
 """Cells of each ordered key of a query: (first, one past the last)."""
-
-OTHER = "other"
-"""Name of the cell for every value that is not listed, including null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +121,10 @@ class Query:
         return tuple((name, key) for name, key in self.by if isinstance(key, tuple))
 
     @property
-    def known(self) -> tuple[tuple[str, tuple[Scalar, ...] | OrderedKey], ...]:
+    def known(self) -> tuple[tuple[str, ListedKey | OrderedKey], ...]:
         """Keys whose cells are listed, or ranges."""
-        return tuple((name, key) for name, key in self.by if not isinstance(key, DiscoveredKey))
+        known = dict(self.ordered) | {name: ListedKey(cells) for name, cells in self.listed}
+        return tuple((name, known[name]) for name, _ in self.by if name in known)
 
     @property
     def found_by(self) -> str | None:

@@ -24,10 +24,9 @@ from privacy.planning.linear_part import LinearPart
 from privacy.series import BEFORE_ALL
 from transforms.aggregation.hierarchy_key import Hierarchy
 from transforms.aggregation.node_sums import Aggregation
-from transforms.aggregation.ordered_key import OrderedKey
 from transforms.release.marginal_tables import ALL
 from transforms.release.protected import Protected
-from transforms.release.published_columns import TIME, constant, key_columns, key_types, published_cells
+from transforms.release.published_columns import TIME, constant, key_columns, key_types
 
 
 def nodes_table(protected: Protected, aggregation: Aggregation, released: LinearPart, first_cell: int) -> pa.Table:
@@ -84,16 +83,16 @@ def _node_keys(aggregation: Aggregation, number: int, over: Product, rows: int) 
     """Return the key columns of nodes over cells; a key with an order has the first and the last cell and the layer."""
     columns: dict[str, pa.Array] = {name: pa.nulls(rows, kind) for name, kind in key_types(aggregation.queries).items()}
     query = aggregation.queries[number]
-    node, keys = np.arange(over.nodes), list(query.known)
+    node, keys, ordered = np.arange(over.nodes), list(query.known), dict(query.ordered)
     for axis in reversed(over.axes):
         node, place = np.divmod(node, axis.nodes)
         for begin, end in reversed(axis.boxes()):
             name, key = keys.pop()
             kind = columns[name].type
-            labels, at = published_cells(key, kind, 0, len(key)), begin[place]
+            labels, at = key.published(0, len(key), kind), begin[place]
             if query.hierarchy is not None and name == query.hierarchy[0]:
                 labels, at = _node_names(labels, query.hierarchy[1], cast(Nested, axis)), place
-            elif isinstance(key, OrderedKey):
+            elif name in ordered:
                 labels, at = _node_ranges(labels, begin, end, axis.layer()), place
             elif len(key) > 1 and (end - begin).max() > 1:  # sums over all cells of a listed key
                 labels, at = (

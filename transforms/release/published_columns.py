@@ -13,8 +13,7 @@ from privacy.columns import Column
 from privacy.planning.adaptive_rules import EVERY_COLUMN, adaptive_columns
 from privacy.problems import RuleError
 from transforms.aggregation.node_sums import Aggregation
-from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import Query, Scalar
+from transforms.aggregation.queries import Query
 from transforms.release.quantile_tables import QUANTILE
 
 SAMPLED = base.SAMPLED.name
@@ -104,31 +103,14 @@ def key_columns(aggregation: Aggregation, number: int, first_cell: int, cells: i
     query = aggregation.queries[number]
     cell = np.arange(first_cell, first_cell + cells)
     columns: dict[str, pa.Array] = {name: pa.nulls(rows, kind) for name, kind in key_types(aggregation.queries).items()}
-    for key, listed in reversed(query.known):  # the last key varies fastest
-        cell, place = np.divmod(cell, len(listed))
-        kind = columns[key].type
+    for name, key in reversed(query.known):  # the last key varies fastest
+        cell, place = np.divmod(cell, len(key))
+        kind = columns[name].type
         first, last = int(place.min()), int(place.max())  # a chunk can need few of many cells
-        values = published_cells(listed, kind, first, last + 1)
+        values = key.published(first, last + 1, kind)
         places = pa.array(np.tile((place - first).astype(np.int32), rows // cells))
-        columns[key] = pa.DictionaryArray.from_arrays(places, values).cast(kind)
+        columns[name] = pa.DictionaryArray.from_arrays(places, values).cast(kind)
     return columns
-
-
-def published_cells(key: Sequence[Scalar] | OrderedKey, kind: pa.DataType, first: int, last: int) -> pa.Array:
-    """Return cells `first` to `last - 1` of a key as the tables show them.
-
-    Args:
-        key: Listed values, or an ordered key.
-        kind: Type of the column.
-        first: First cell.
-        last: One past the last cell.
-    """
-    if isinstance(key, OrderedKey):
-        return key.labels(first, last)
-    listed = key[first:last]
-    if pa.types.is_integer(kind):
-        return pa.array(listed, type=kind)
-    return pa.array([str(v).lower() if isinstance(v, bool) else str(v) for v in listed], type=pa.string())
 
 
 def constant(text: str, rows: int) -> pa.Array:

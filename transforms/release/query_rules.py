@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from privacy.counted import counted
 from privacy.planning.plan import Plan
 from privacy.problems import RuleError
+from transforms.aggregation.listed_key import Scalar
 from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import Query, Scalar
+from transforms.aggregation.queries import Query
 from transforms.release.marginal_tables import ALL
-
-ONLY_KEY = "a key that is found is the only key of its query; remove the others, or list its cells"
 
 MOST_CONSISTENT = 2**24
 """Most numbers of one query that are made consistent at once: its cells times its windows and the start."""
@@ -40,6 +39,12 @@ class Read:
     measured: str | None
     listed: Collection[str]
     ranges: Collection[str]
+
+
+def only_key_problems(keys: int, *, found: bool) -> Iterator[RuleError]:
+    """Yield why a query cannot have a number of keys; `found`: whether keys are found privately."""
+    if found and keys > 1:
+        yield RuleError("a key that is found is the only key of its query; remove the others, or list its cells", "by")
 
 
 def near_problems(read: Read, near: Sequence[str]) -> Iterator[RuleError]:
@@ -203,8 +208,7 @@ def hierarchy_problems(
 def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
     """Yield the rules that a query of a plan breaks."""
     measure, span = query.measure, plan.promise.protects.span
-    if query.discovers and len(query.by) > 1:
-        yield RuleError(ONLY_KEY, "by")
+    yield from only_key_problems(len(query.by), found=query.discovers)
     ordered = dict(query.ordered)
     read = Read(
         where=() if query.where is None else query.where.columns,

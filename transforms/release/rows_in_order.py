@@ -18,7 +18,7 @@ from privacy.series import Ints, Series
 from transforms.aggregation.queries import Query
 from transforms.common.errors import InputError
 from transforms.common.windows import Windows
-from transforms.release.published_columns import TIME, constant, published_cells
+from transforms.release.published_columns import TIME, constant
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ def placed(
     own = {"query", "kind", "window_start", "window_end", *(name for name, _ in query.known)}
     cells: dict[str, pa.Array] = {}
     for table in tables:
-        cells = cells or {name: published_cells(key, table.column(name).type, 0, len(key)) for name, key in query.known}
+        cells = cells or {name: key.published(0, len(key), table.column(name).type) for name, key in query.known}
         for one, series in zip(found, all_series, strict=True):
             one.names = dict(zip(table.column_names, table.schema.types, strict=True))
             rows = _of_series(table, query, series, windows)
@@ -158,7 +158,7 @@ def _made(rows: Placed, query: Query, series: Series, windows: Windows, count: i
     for name, key in reversed(query.known):  # the last key varies fastest
         cell, place = np.divmod(cell, len(key))
         if (kind := rows.names.get(name)) is not None:
-            named = published_cells(key, kind, 0, len(key))
+            named = key.published(0, len(key), kind)
             places = pa.array(np.tile(place.astype(np.int32), numbers))
             made[name] = pa.DictionaryArray.from_arrays(places, named).cast(kind)
     return made
