@@ -490,8 +490,17 @@ def test_each_class_has_its_own_name() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-MOST_CHECKS = 60
-"""Limit of the number of places in which code asks for one of our own classes."""
+OPENED = {
+    "pipelines.spec.queries": ["MadeOfCells"],
+    "privacy.local.design": ["Signs", "Symbols"],
+    "privacy.planning.plan": ["AdaptivePart", "DiscoveredPart", "LinearPart"],
+    "transforms.aggregation.queries": ["OrderedKey"],
+    "transforms.sources.columns.usable_rows": ["Batch", "Skipped"],
+}
+"""The only checks of our own classes: each is in one property or method, which gives other code the values of a class.
+
+Other code asks objects for what differs. To add a class to a union, add what differs to it.
+"""
 
 
 def test_code_asks_objects_and_not_their_classes() -> None:
@@ -499,7 +508,7 @@ def test_code_asks_objects_and_not_their_classes() -> None:
     trees = {path: syntax(path) for path in sources()}
     own = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     own = {name for name in own if not name.endswith("Error")} - {"Spec"}
-    checks = []
+    checks: dict[str, list[str]] = {}
     for path, tree in trees.items():
         for node in ast.walk(tree):
             called = node.func if isinstance(node, ast.Call) else None
@@ -509,7 +518,7 @@ def test_code_asks_objects_and_not_their_classes() -> None:
                 asked = node.cls
             else:
                 continue
-            if own & {part.id for part in ast.walk(asked) if isinstance(part, ast.Name)}:
-                checks.append(f"{named(path)}:{ast.unparse(node)}")
+            found = own & {part.id for part in ast.walk(asked) if isinstance(part, ast.Name)}
+            checks.setdefault(named(path), []).extend(found)
 
-    assert len(checks) < MOST_CHECKS, checks
+    assert {name: sorted(found) for name, found in checks.items() if found} == OPENED

@@ -19,6 +19,7 @@ from pipelines.spec.fields import (
     Text,
     Texts,
     Timezone,
+    of_kind,
     one_of,
 )
 from pipelines.spec.words import show
@@ -197,13 +198,13 @@ class ChangelogSection(Section):
     def name(self, side: Literal["before", "after"]) -> str | None:
         """The struct or prefix of a side."""
         given = self.before if side == "before" else self.after
-        return given.struct or given.prefix if isinstance(given, StateSection) else given
+        return given if given is None or isinstance(given, str) else given.struct or given.prefix
 
     @property
     def forms(self) -> tuple[tuple[str, str], ...]:
         """Return (side, `struct` or `prefix`) for each side that states it, and (`owner`, its place) if it is given."""
-        sides = (("before", self.before), ("after", self.after))
-        forms = [(n, "prefix" if s.struct is None else "struct") for n, s in sides if isinstance(s, StateSection)]
+        sides = of_kind({"before": self.before, "after": self.after}, StateSection)
+        forms = [(name, "prefix" if side.struct is None else "struct") for name, side in sides.items()]
         return (*forms, *([] if self.owner is None else [("owner", self.owner)]))
 
     def _is_cells(self, format_: Format) -> bool:
@@ -214,7 +215,7 @@ class ChangelogSection(Section):
     @property
     def told(self) -> FreshnessSection | None:
         """The file or topic that reports the progress of the source; None if newer files or the clock do."""
-        return self.freshness if isinstance(self.freshness, FreshnessSection) else None
+        return None if isinstance(self.freshness, str) else self.freshness
 
     def _freshness_problems(self, format_: Format) -> list[Problem]:
         rule, told = self.freshness, self.told

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, TypeVar
 from zoneinfo import available_timezones
@@ -26,6 +26,8 @@ from pipelines.spec.words import ALIKE, nearest, not_one_of, show
 from transforms.common.zones import zone_of
 
 Parsed = TypeVar("Parsed")
+Place = TypeVar("Place")
+Kind = TypeVar("Kind")
 
 
 class Section(BaseModel):
@@ -62,6 +64,11 @@ def one_of(names: Collection[str]) -> Callable[[Any], Any]:
 def as_list(value: Any) -> Any:
     """Return a list as it is, and any other value as a list of one item."""
     return value if isinstance(value, list) else [value]
+
+
+def of_kind(values: Mapping[Place, object], kind: type[Kind]) -> dict[Place, Kind]:
+    """Return the values of a class, by their places."""
+    return {place: value for place, value in values.items() if isinstance(value, kind)}
 
 
 def _word_or_settings(value: Any) -> str:

@@ -24,7 +24,7 @@ def finding_problems(
     asked = [(place, query) for place, query in enumerate(queries) if query.discovers]
     for place, query in asked:
         choice = choice_of(strategy if query.strategy is None else query.strategy)
-        events = {"entered", "left"}.intersection(number for number in query.publish if isinstance(number, str))
+        events = {"entered", "left"}.intersection(query.published(str).values())
         finding = Finding(
             cells=ANY,
             counts=query.measure.column is None,

@@ -10,6 +10,7 @@ from pipelines.spec.fields import Section
 from pipelines.spec.hierarchy_file import MOST_LEVELS, is_file, nodes_of_file
 from pipelines.spec.words import show
 from transforms.aggregation.hierarchy_key import Hierarchy, Node, hierarchy_of, values_of
+from transforms.aggregation.listed_key import as_text
 from transforms.release.marginal_tables import ALL
 
 MOST_NODES = 100_000
@@ -51,7 +52,7 @@ class HierarchySection(Section):
         if len(inner) > MOST_NODES:
             yield ("tree",), f"{len(inner):,} inner nodes; at most {MOST_NODES:,}"
         known: set[str] = set()
-        for name in (*map(_text, inner), *map(_text, self.key())):
+        for name in map(as_text, (*inner, *self.key())):
             if name == ALL:
                 yield ("tree",), f"{ALL} is the name of the root; rename this node or value"
             elif name in known:
@@ -98,8 +99,3 @@ def _inner(nodes: tuple[Node, ...]) -> Iterator[str | int | bool]:
         if node.below:
             yield node.name
             yield from _inner(node.below)
-
-
-def _text(value: str | int | bool) -> str:
-    """Return a value as it is compared: as text, as data are unless all values are whole numbers."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

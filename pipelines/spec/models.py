@@ -1,7 +1,5 @@
 """The shape of a whole spec: its sections and the rules that hold between them."""
 
-import hashlib
-import json
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -15,6 +13,7 @@ from pipelines.spec.fields import (
     ReleaseName,
     Section,
     Text,
+    of_kind,
     one_of,
 )
 from pipelines.spec.finding import finding_problems
@@ -37,6 +36,7 @@ from pipelines.spec.sinks import SinkSection
 from pipelines.spec.strategies import Strategy
 from pipelines.spec.units import unit_problems
 from pipelines.spec.words import not_one_of
+from privacy.json_values import digest_of
 from transforms.common.output_formats import DEFAULT, OUTPUT_FORMATS
 from transforms.sources.formats.table import FORMATS
 
@@ -74,7 +74,7 @@ class OutputSection(FoldersSection):
     @property
     def sinks(self) -> dict[str, SinkSection]:
         """Sections of the sinks that the spec names, by their keys."""
-        return {name: section for name, section in self if isinstance(section, SinkSection)}
+        return of_kind(dict(self), SinkSection)
 
 
 def _unique(queries: list[QuerySection]) -> list[QuerySection]:
@@ -176,7 +176,4 @@ class SpecModel(Section):
             "output": added,
             "about": True,
         }
-        content = json.dumps(
-            self.model_dump(exclude=left_out, exclude_none=True), sort_keys=True, separators=(",", ":")
-        )
-        return hashlib.sha256(content.encode()).hexdigest()
+        return digest_of(self.model_dump(exclude=left_out, exclude_none=True))

@@ -1,6 +1,6 @@
 """The shape of `publish:` in a query of a spec: which numbers are published."""
 
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -14,6 +14,7 @@ from pipelines.spec.fields import (
     Section,
     Text,
     as_list,
+    of_kind,
 )
 from pipelines.spec.ordered import Edge
 from pipelines.spec.words import not_one_of, show
@@ -39,7 +40,13 @@ class SlidingSection(Section):
         return self
 
 
-class QuantilesSection(Section):
+class MadeOfCells(Section):
+    """Numbers that are made from the cells of the other numbers in the same list."""
+
+    sliding: ClassVar[None] = None
+
+
+class QuantilesSection(MadeOfCells):
     """Quantiles of the values of an ordered key, for each of the numbers in the same list."""
 
     quantiles: Annotated[list[Annotated[Number, Field(gt=0, lt=1)]], BeforeValidator(as_list), Field(min_length=1)]
@@ -64,7 +71,7 @@ class RangeSection(Section):
         return self
 
 
-class RangesSection(Section):
+class RangesSection(MadeOfCells):
     """Sums over ranges of ordered keys, for each of the numbers in the same list."""
 
     ranges: Annotated[
@@ -74,7 +81,7 @@ class RangesSection(Section):
     ]
 
 
-class MarginalsSection(Section):
+class MarginalsSection(MadeOfCells):
     """Sums over the keys that each list leaves out, for each of the numbers in the same list."""
 
     marginals: Annotated[list[list[Text]], Field(min_length=1, max_length=MOST_MARGINALS)]
@@ -103,7 +110,7 @@ def _kind_of_number(value: Any) -> str:
 
 PublishedNumber = PlainKind | SlidingSection | QuantilesSection | RangesSection | MarginalsSection
 
-MADE_OF_CELLS: dict[str, tuple[type[Section], str]] = {
+MADE_OF_CELLS: dict[str, tuple[type[MadeOfCells], str]] = {
     "quantiles": (QuantilesSection, "{quantiles: [0.5]}"),
     "ranges": (RangesSection, "{ranges: [{age: {from: 18}}]}"),
     "marginals": (MarginalsSection, "{marginals: [[]]}"),
@@ -115,13 +122,13 @@ def _once(numbers: list[PublishedNumber]) -> list[PublishedNumber]:
     """Refuse a width of sliding windows with two steps: a window that both contain would have two numbers."""
     derived: list[int] = []
     for name, (kind, _) in MADE_OF_CELLS.items():
-        found = [place for place, number in enumerate(numbers) if isinstance(number, kind)]
+        found = list(of_kind(dict(enumerate(numbers)), kind))
         refuse(((place,), f"a second list of {name}; write one") for place in found[1:])
         derived += found
     if len(derived) == len(numbers):
-        what = next(example for kind, example in MADE_OF_CELLS.values() if isinstance(numbers[0], kind))
+        _, what = MADE_OF_CELLS[_kind_of_number(numbers[0])]
         refuse([((0,), f"needs numbers; list them next to it, as in [level, {what}]")])
-    listed = [n.sliding if isinstance(n, SlidingSection) else n if isinstance(n, str) else None for n in numbers]
+    listed = [number if isinstance(number, str) else number.sliding for number in numbers]
     refuse(
         ((place,), f"{_shown(one)} is listed twice; list it once")
         for place, one in enumerate(listed)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
 
@@ -19,12 +19,15 @@ from pipelines.spec.fields import (
     QueryName,
     Section,
     Text,
+    of_kind,
 )
 from pipelines.spec.hierarchies import HierarchySection
 from pipelines.spec.measures import MeasureSection
 from pipelines.spec.numbers import (
+    MadeOfCells,
     MarginalsSection,
     Numbers,
+    PlainKind,
     PublishedNumber,
     QuantilesSection,
     RangeSection,
@@ -39,21 +42,24 @@ from privacy.counted import counted
 from transforms.aggregation.discovered_key import DiscoveredKey
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.hierarchy_key import Hierarchy
+from transforms.aggregation.listed_key import Scalar, as_text
 from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import Box, Scalar
+from transforms.aggregation.queries import Box
 from transforms.common.errors import SpecError
 from transforms.release.published_columns import name_problems
 from transforms.release.query_rules import (
-    ONLY_KEY,
     all_problems,
     consistency_problems,
     hierarchy_problems,
     marginal_problems,
+    only_key_problems,
     quantile_problems,
     range_problems,
 )
 
 MOST_CELLS = 10_000_000
+
+Published = TypeVar("Published")
 
 
 def _condition(text: str) -> str:
@@ -113,10 +119,14 @@ class QuerySection(Section):
         """Number of cells: the product over the keys, or 1 without keys."""
         return math.prod(len(key_of(cells)) for cells in self.by.values())
 
+    def published(self, kind: type[Published]) -> dict[int, Published]:
+        """Return the published numbers of one kind, by their places in the list."""
+        return of_kind(dict(enumerate(self.publish)), kind)
+
     @property
     def quantiles(self) -> tuple[float, ...]:
         """The published quantiles."""
-        return next((tuple(n.quantiles) for n in self.publish if isinstance(n, QuantilesSection)), ())
+        return tuple(one for number in self.published(QuantilesSection).values() for one in number.quantiles)
 
     @property
     def ranges(self) -> tuple[Box, ...]:
@@ -133,8 +143,8 @@ class QuerySection(Section):
     @property
     def marginals(self) -> tuple[tuple[str, ...], ...]:
         """Keys that each published marginal keeps, in the order of their names."""
-        found = next((number.marginals for number in self.publish if isinstance(number, MarginalsSection)), [])
-        return tuple(tuple(sorted(marginal)) for marginal in found)
+        found = self.published(MarginalsSection).values()
+        return tuple(tuple(sorted(marginal)) for number in found for marginal in number.marginals)
 
     def over_cells(self) -> CellChoice:
         """Return the settings of the strategy over cells that the spec fixes; it serves published ranges or marginals.
@@ -162,12 +172,12 @@ class QuerySection(Section):
         return CellChoice(workload="listed", listed=tuple(listed)) if listed else CellChoice()
 
     def _ranges(self) -> list[dict[str, RangeSection]]:
-        return next((number.ranges for number in self.publish if isinstance(number, RangesSection)), [])
+        return [one for number in self.published(RangesSection).values() for one in number.ranges]
 
     @property
     def ordered(self) -> dict[str, OrderedSection]:
         """Keys whose cells have an order, in the order of their names."""
-        return {name: cells for name in sorted(self.by) if isinstance(cells := self.by[name], OrderedSection)}
+        return of_kind(dict(sorted(self.by.items())), OrderedSection)
 
     @property
     def discovers(self) -> bool:
@@ -177,40 +187,35 @@ class QuerySection(Section):
     @property
     def hierarchy(self) -> tuple[str, Hierarchy] | None:
         """The key with a hierarchy, and its levels."""
-        for name in sorted(self.by):
-            if isinstance(cells := self.by[name], HierarchySection):
-                return name, cells.hierarchy()
-        return None
+        found = of_kind(self.by, HierarchySection)
+        return next(((name, cells.hierarchy()) for name, cells in found.items()), None)
 
     @property
-    def kinds(self) -> list[str | SlidingSection]:
+    def kinds(self) -> list[PlainKind | SlidingSection]:
         """Published kinds of numbers, without numbers that are made from their cells."""
-        return [number for number in self.publish if isinstance(number, str | SlidingSection)]
+        return [number for number in self.publish if not isinstance(number, MadeOfCells)]
 
     @property
     def slides(self) -> bool:
         """Whether sliding windows are published."""
-        return any(isinstance(number, SlidingSection) for number in self.publish)
+        return bool(self.published(SlidingSection))
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         problems: list[Problem] = []
-        for name, cells in self.by.items():
-            if isinstance(cells, list):
-                problems.extend((("by", name, *place), text) for place, text in _listed_twice(cells))
+        for name, listed in of_kind(self.by, list).items():
+            problems.extend((("by", name, *place), text) for place, text in _listed_twice(listed))
         ordered = [name for name in self.by if name in self.ordered]
         if len(ordered) > MOST_ORDERED:
             message = f"{len(ordered)} keys with an order; at most {MOST_ORDERED}, list cells of the others"
             problems.append((("by", ordered[-1]), message))
-        if self.discovers and len(self.by) > 1:
-            problems.append((("by",), ONLY_KEY))
-        elif self.cells >= MOST_CELLS and not self.discovers:
+        if self.cells >= MOST_CELLS and not self.discovers:
             fewer = "take larger steps" if ordered else "list fewer"
             problems.append((("by",), f"{counted(self.cells, 'cell')}; {fewer}, below {MOST_CELLS:,} in all"))
-        found = list(name_problems(self.by, ()))
+        found = [*only_key_problems(len(self.by), found=self.discovers), *name_problems(self.by, ())]
         if self.consistent:
-            kinds = [number for number in self.publish if isinstance(number, str)]
             low = self.measure.min if self.measure.column is not None else None
+            kinds = self.published(str).values()
             found += consistency_problems(ratio=self.measure.ratio, low=low, kinds=kinds)
         if self.quantiles:
             keys = [cells.key() for cells in self.ordered.values()]
@@ -224,9 +229,8 @@ class QuerySection(Section):
 
     def _no_hierarchy(self) -> Iterator[Problem]:
         """Yield why a key cannot have a hierarchy."""
-        names = [name for name, cells in self.by.items() if isinstance(cells, HierarchySection)]
         for problem in hierarchy_problems(
-            names,
+            list(of_kind(self.by, HierarchySection)),
             ordered=self.ordered,
             marginals=bool(self.marginals),
             cells=self.over is not None,
@@ -235,21 +239,18 @@ class QuerySection(Section):
 
     def _no_marginals(self) -> Iterator[Problem]:
         """Yield why marginals, or some of them, cannot be published."""
-        for place, number in enumerate(self.publish):
-            if not isinstance(number, MarginalsSection):
-                continue
+        for place, number in self.published(MarginalsSection).items():
             above, listed = ("publish", place, "marginals"), [name for name in self.by if name not in self.ordered]
             for problem in marginal_problems(number.marginals, listed, self.ordered):
                 yield (*above, *problem.path), problem.message
             if self.over is not None:
                 yield ("cells",), "marginals choose the sums that get noise; remove cells, or the marginals"
-            values = {name: cells for name, cells in self.by.items() if isinstance(cells, list)}
-            for problem in all_problems(values, number.marginals):
+            for problem in all_problems(of_kind(self.by, list), number.marginals):
                 yield problem.path, problem.message
 
     def _no_ranges(self) -> Iterator[Problem]:
         """Yield why ranges, or some of them, cannot be published."""
-        place = next((place for place, number in enumerate(self.publish) if isinstance(number, RangesSection)), None)
+        place = next(iter(self.published(RangesSection)), None)
         if place is None:
             return
         ordered = self.ordered
@@ -287,7 +288,7 @@ def _listed_twice(cells: list[Scalar]) -> list[Problem]:
     first: dict[str, int] = {}
     problems: list[Problem] = []
     for place, cell in enumerate(cells):
-        text = str(cell).lower() if isinstance(cell, bool) else str(cell)
+        text = as_text(cell)
         if text in first:
             problems.append(((place,), f"{show(cell)} is listed already at [{first[text]}]"))
         first.setdefault(text, place)

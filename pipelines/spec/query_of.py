@@ -31,7 +31,7 @@ def query_of(section: QuerySection, *, every: int, strategy: Strategy, distance:
         invalid=section.measure.invalid,
         where=None if section.where is None else Condition.parse(section.where),
         by=tuple((key, key_of(section.by[key])) for key in sorted(section.by)),
-        publish=tuple(_series(number, every) for number in section.publish if isinstance(number, str | SlidingSection)),
+        publish=tuple(_series(number, every) for number in section.kinds),
         quantiles=section.quantiles,
         ranges=section.ranges,
         marginals=section.marginals,

@@ -41,7 +41,7 @@ def sliding_problems(queries: list[QuerySection], *, every: int, windows: int | 
         windows: Number of windows of the release; None without an end.
     """
     for place, query in enumerate(queries):
-        sliding = {at: one for at, one in enumerate(query.publish) if isinstance(one, SlidingSection)}
+        sliding = query.published(SlidingSection)
         widths = {position: -(-number.sliding // every) for position, number in sliding.items()}
         longer = list(longer_problems(widths, windows, lambda count: duration_text(count * every)))
         yield from _below(longer, "queries", place)
@@ -165,7 +165,7 @@ def distance_problems(queries: list[QuerySection], privacy: PrivacySection) -> I
         for name, far in privacy.distance.items():
             if name in ordered and ordered[name].near(far) is None:
                 yield (*above, name), f"query {query.name} has ranges of another kind for it"
-        moves = not {"entered", "left"}.isdisjoint(number for number in query.publish if isinstance(number, str))
+        moves = not {"entered", "left"}.isdisjoint(query.published(str).values())
         yield from _below(near_numbers(moves=moves), "queries", place)
 
 

@@ -159,9 +159,9 @@ Strategy = Annotated[
 
 def choice_of(strategy: Strategy) -> Choice:
     """Return the settings that a strategy fixes for the planner; none if levels are published adaptively."""
-    return strategy.choice() if isinstance(strategy, StrategySection) else Choice(name=strategy)
+    return Choice(name=strategy) if isinstance(strategy, str) else strategy.choice()
 
 
 def adaptive_in(strategy: Strategy) -> AdaptiveSection | None:
     """Return how levels are published adaptively; None if the strategy publishes all windows."""
-    return strategy.adaptive if isinstance(strategy, StrategySection) else None
+    return None if isinstance(strategy, str) else strategy.adaptive
