@@ -1,11 +1,12 @@
 """Tables for people as text, or in a file of the form that its ending names.
 
-Text has few digits, shows times by the clocks of a zone, and leaves out empty columns.
+Text has few digits, names windows and times by the clocks of a zone, and leaves out empty columns.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from html import escape
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -14,11 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.common.dates import window_name
 from transforms.common.output_formats import OUTPUT_FORMATS
 from transforms.common.sinks import write_table, write_text
 
 Clock = Callable[[int], int]
 """Function from a moment to the local time of clocks, both in microseconds, as if UTC."""
+
+_BOUNDS = ("window_start", "window_end")
+"""Columns that text shows as one, with the names of the windows."""
 
 _MARKDOWN = ".md"
 _TEXTS = (_MARKDOWN, ".txt")
@@ -30,7 +35,7 @@ _DIGITS = 5
 """Digits of numbers in text; files of tables have all digits."""
 
 
-def write_shown(table: pa.Table, output: str, *, local: Clock, below: str = "") -> None:
+def write_shown(table: pa.Table, output: str, *, local: Clock, below: str = "", people: pa.Table | None = None) -> None:
     """Write one file, whose name ends as one of `ENDINGS`.
 
     Args:
@@ -38,11 +43,12 @@ def write_shown(table: pa.Table, output: str, *, local: Clock, below: str = "") 
         output: Path of the file.
         local: Clock for times in text.
         below: Text below the table, for people.
+        people: The table with labels in place of names, for text; None: the same table.
     """
     suffix = Path(output).suffix
     if suffix in _TEXTS:
-        markdown = suffix == _MARKDOWN
-        text, below = text_of(table, local=local, markdown=markdown), indent(below, "    " * markdown)
+        markdown, shown = suffix == _MARKDOWN, table if people is None else people
+        text, below = text_of(shown, local=local, markdown=markdown), indent(below, "    " * markdown)
         write_text(output, "\n\n".join(filter(None, [text, below])) + "\n")
     else:
         name = suffix.removeprefix(".")
@@ -79,25 +85,64 @@ def text_of(table: pa.Table, *, local: Clock, markdown: bool = False) -> str:
         local: Clock for times.
         markdown: Whether to write a Markdown table.
     """
-    first = table.column_names[0]
-    columns = {
-        name: cells for name in table.column_names if any(cells := _texts(table.column(name), local)) or name == first
-    }
-    numbers = {name for name in columns if pa.types.is_floating(table.schema.field(name).type)}
-    heading = [*columns]
+    columns = _filled(table, local)
+    heading = [name for name, _, _ in columns]
+    lines = [heading, *zip(*(cells for _, cells, _ in columns), strict=True)]
     if markdown:
-        rule = ["---:" if name in numbers else "---" for name in heading]
-        first, *others = (map(_escaped, line) for line in (heading, *zip(*columns.values(), strict=True)))
+        rule = ["---:" if number else "---" for _, _, number in columns]
+        first, *others = (map(_escaped, line) for line in lines)
         return "\n".join(f"| {' | '.join(line)} |" for line in (first, rule, *others))
-    widths = [max(map(len, [name, *cells])) for name, cells in columns.items()]
-    told = [heading, *zip(*columns.values(), strict=True)]
+    widths = [max(map(len, [name, *cells])) for name, cells, _ in columns]
+    numbers = [number for _, _, number in columns]
     return "\n".join(
         "  ".join(
-            cell.rjust(width) if name in numbers else cell.ljust(width)
-            for name, cell, width in zip(heading, line, widths, strict=True)
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(line, widths, numbers, strict=True)
         ).rstrip()
-        for line in told
+        for line in lines
     )
+
+
+def html_of(table: pa.Table, *, local: Clock, most: int = 50) -> str:
+    """Return the first rows of a table as HTML, with the columns of `text_of`, for notebooks.
+
+    Args:
+        table: The table.
+        local: Clock for times.
+        most: Most rows.
+
+    >>> html_of(pa.table({"ward": ["<a>"], "value": [1.5]}), local=lambda moment: moment)
+    '<table><tr><th>ward</th><th>value</th></tr><tr><td>&lt;a&gt;</td><td>1.5</td></tr></table>'
+    """
+    columns = _filled(table.slice(0, most), local)
+    rest = f"<p>The first {most} of {table.num_rows:,} rows.</p>" if table.num_rows > most else ""
+    head = "".join(f"<th>{escape(name)}</th>" for name, _, _ in columns)
+    lines = zip(*(cells for _, cells, _ in columns), strict=True)
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in lines)
+    return f"<table><tr>{head}</tr>{rows}</table>{rest}"
+
+
+def _filled(table: pa.Table, local: Clock) -> list[tuple[str, list[str], bool]]:
+    """Return the columns of `_columns` that are not empty, and the first one."""
+    return [column for place, column in enumerate(_columns(table, local)) if place == 0 or any(column[1])]
+
+
+def _columns(table: pa.Table, local: Clock) -> Iterator[tuple[str, list[str], bool]]:
+    """Yield name and texts of each column, and whether it holds numbers; bounds of windows become one column."""
+    named = set(_BOUNDS) <= set(table.column_names)
+    for name in table.column_names:
+        if not named or name not in _BOUNDS:
+            yield name, _texts(table.column(name), local), pa.types.is_floating(table.schema.field(name).type)
+        elif name == _BOUNDS[0]:
+            yield "window", _windows(table, local), False
+
+
+def _windows(table: pa.Table, local: Clock) -> list[str]:
+    """Return the name of the window of each row."""
+    bounds = np.stack([table.column(name).cast(pa.int64()).to_numpy() for name in _BOUNDS], axis=1)
+    known, place = np.unique(bounds, axis=0, return_inverse=True)
+    texts = np.array([window_name(local(start), local(end)) for start, end in known.tolist()], dtype=object)
+    return list(texts[place.ravel()])
 
 
 def _texts(column: pa.ChunkedArray, local: Clock) -> list[str]:

@@ -3,7 +3,7 @@
 (() => {
   const DAY = 86400000;
   const FEW = 12; // small charts at first, and more at each press of the button
-  const { data, element, number, scaled, widest, readable, copied, drawAll } = slackwater;
+  const { data, windowName, element, number, scaled, widest, readable, copied, drawAll } = slackwater;
 
   // ---- words
 
@@ -17,17 +17,10 @@
   const daily = (series) =>
     series.spans ? series.spans.every((one) => one.every((time) => time % DAY === 0)) : series.window % DAY === 0 && series.first % DAY === 0;
 
-  function moment(time, days) {
-    return (days ? d3.utcFormat("%a %-d %b %Y") : d3.utcFormat("%-d %b %Y %H:%M"))(time);
-  }
-
-  // A number is of the windows up to its end; a single window of whole days is called by its day.
+  // A number is of the windows up to its end, a level of its last window.
   function when(series, place) {
     const [from, last, end] = span(series, place);
-    const days = daily(series);
-    if (series.kind === "level") return days && end - last === DAY ? `end of ${moment(last, true)}` : `at ${moment(end, days)}`;
-    if (days && end - from === DAY) return moment(last, true);
-    return `${moment(from, days)} to ${moment(days ? last : end, days)}`;
+    return windowName(series.kind === "level" ? last : from, end);
   }
 
   function told(series, line, place) {

@@ -18,6 +18,32 @@ const slackwater = (() => {
     value === null ? "unknown" : Math.abs(value) >= 1e15 ? value.toExponential(3) : value.toLocaleString("en", { maximumFractionDigits: 6 });
   const tick = (value) => (Math.abs(value) >= 1e4 ? d3.format("~s")(value) : d3.format("~g")(value)).replace("-", "\u2212");
 
+  // The name of a window that people use, as transforms/common/dates.py has it: a window does not contain its end.
+  const DAY = 86400000;
+  const written = (format) => (time) => d3.utcFormat(format)(time);
+  const [day, month, clock] = ["%-d %B %Y", "%B %Y", "%H:%M"].map(written);
+  function days(from, last) {
+    if (+from === +last) return day(from);
+    if (from.getUTCFullYear() !== last.getUTCFullYear()) return `${day(from)} to ${day(last)}`;
+    return `${written(from.getUTCMonth() === last.getUTCMonth() ? "%-d" : "%-d %B")(from)} to ${day(last)}`;
+  }
+  function months(from, last) {
+    const [first, end] = [from.getUTCFullYear(), last.getUTCFullYear()];
+    if (from.getUTCMonth() === 0 && last.getUTCMonth() === 11) return first === end ? `${first}` : `${first} to ${end}`;
+    if (month(from) === month(last)) return month(last);
+    return `${written(first === end ? "%B" : "%B %Y")(from)} to ${month(last)}`;
+  }
+  function windowName(from, end) {
+    const last = new Date(end - DAY), midnight = end % DAY === 0;
+    if (from % DAY || !midnight) {
+      if (day(from) === day(end)) return `${day(from)}, ${clock(from)} to ${clock(end)}`;
+      if (midnight && end - from < DAY) return `${day(from)}, ${clock(from)} to 24:00`;
+      return `${day(from)}, ${clock(from)} to ${day(end)}, ${clock(end)}`;
+    }
+    if (from.getUTCDate() === 1 && end.getUTCDate() === 1) return months(from, last);
+    return end - from === 7 * DAY ? `week of ${days(from, last)}` : days(from, last);
+  }
+
   // Labels as wide as they will be, in the style that plots have.
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = "12px system-ui, sans-serif";
@@ -108,5 +134,5 @@ const slackwater = (() => {
     addEventListener("afterprint", () => redraws.forEach((redraw) => redraw()));
   }
 
-  return { data, element, number, tick, pixels, widest, scaled, readable, copied, drawAll };
+  return { data, windowName, element, number, tick, pixels, widest, scaled, readable, copied, drawAll };
 })();
