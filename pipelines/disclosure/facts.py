@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pipelines.pages import words
-from pipelines.spec.about import label_of
+from pipelines.spec.about import is_of_pages
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text
@@ -57,9 +57,8 @@ def disclosure(subject: Subject) -> dict[str, str]:
 
 
 def page_texts(spec: Spec) -> dict[str, str]:
-    """Return the curator's texts for pages: `title`, `description` and `source`, and labels of queries."""
-    labels = {label_of(query.name) for query in spec.queries}
-    return {key: text for key, text in spec.about if key in ("title", "description", "source") or key in labels}
+    """Return the curator's texts for pages: title, description, source, contact and all labels."""
+    return {key: text for key, text in spec.about if is_of_pages(key)}
 
 
 def _curator(subject: Subject) -> str:

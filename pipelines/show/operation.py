@@ -11,13 +11,16 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.common.arguments import SpecLike, path_of, refuse_ending, refuse_inside
+from pipelines.common.value import Value
+from pipelines.published.labels import labels_of
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, asked, naming, published
 from privacy.counted import counted
 from privacy.series import Series
 from transforms.aggregation.queries import Query
-from transforms.common.shown_tables import Clock, rows_of, text_of, write_shown
+from transforms.common.shown_tables import Clock, html_of, rows_of, text_of, write_shown
 from transforms.release.marginal_tables import marginal_kind, marginals_of
+from transforms.release.published_columns import key_types
 from transforms.release.quantile_tables import QUANTILE, quantile_kind
 from transforms.release.range_tables import by_range, range_kind
 
@@ -26,7 +29,7 @@ PRINTED = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Value):
     """Published estimates.
 
     Attributes:
@@ -37,6 +40,7 @@ class Shown:
         until: End of the last published window; None for sanitised records.
         records: Number of sanitised records; None for a release of sums.
         local: Clock of the schedule's zone.
+        people: The table with labels in place of names, for text; None: no labels.
     """
 
     release: str
@@ -45,6 +49,7 @@ class Shown:
     until: str | None = None
     records: int | None = None
     local: Clock = field(repr=False)
+    people: pa.Table | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `slackwater show --json`."""
@@ -54,18 +59,21 @@ class Shown:
 
     def text(self) -> str:
         """Return the text that `slackwater show` prints: of many rows, the first and the last ones."""
-        rows = self.table.num_rows
+        rows, table = self.table.num_rows, self.table if self.people is None else self.people
         if self.file is None and rows > PRINTED:
-            ends = [self.table.slice(0, PRINTED // 2), self.table.slice(rows - PRINTED // 2)]
+            ends = [table.slice(0, PRINTED // 2), table.slice(rows - PRINTED // 2)]
             return (
                 f"{text_of(pa.concat_tables(ends), local=self.local)}\n\nThe first {PRINTED // 2:,} and the last "
                 f"{PRINTED // 2:,} of {rows:,} rows. All of them: -o FILE.parquet, .csv or .jsonl; fewer: --query NAME."
             )
         if self.file is None:
-            return text_of(self.table, local=self.local)
+            return text_of(table, local=self.local)
         sanitised = self.records is not None
         which = f"from {counted(self.records or 0, 'sanitised record')}" if sanitised else f"up to {self.until}"
         return f"{self.release}: {counted(self.table.num_rows, 'number')} {which} in {self.file}"
+
+    def _repr_html_(self) -> str:
+        return html_of(self.table if self.people is None else self.people, local=self.local)
 
 
 def show(spec: SpecLike, *, output: str | Path | None = None, query: Sequence[str] | None = None) -> Shown:
@@ -93,9 +101,17 @@ def show(spec: SpecLike, *, output: str | Path | None = None, query: Sequence[st
     refuse_inside("output", file, release.folder)
     with naming(release.folder):
         table = numbers(release, query)
+        people = labels_of(release, path).table(table, [*key_types(release.spec.queries)])
     if file is not None:
-        write_shown(table, file, local=release.local)
-    return Shown(release=release.spec.release, table=table, file=file, until=release.until, local=release.local)
+        write_shown(table, file, local=release.local, people=people)
+    return Shown(
+        release=release.spec.release,
+        table=table,
+        file=file,
+        until=release.until,
+        local=release.local,
+        people=people,
+    )
 
 
 def numbers(release: Published, queries: Sequence[str] | None) -> pa.Table:

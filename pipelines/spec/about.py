@@ -42,6 +42,30 @@ def label_of(query: str) -> str:
     return f"label {query}"
 
 
+def column_label_of(column: str) -> str:
+    """Return the key of the label of a key column."""
+    return f"column {column}"
+
+
+def cell_label_of(column: str, value: str) -> str:
+    """Return the key of the label of a value of a key column."""
+    return f"cell {column}: {value}"
+
+
+OF_PAGES = ("title", "description", "source", "contact")
+"""Keys of texts for pages, besides labels."""
+
+
+def is_label(key: str) -> bool:
+    """Return whether the text with this key is the label of a query, a key column or a cell."""
+    return key.startswith(("label ", "column ", "cell "))
+
+
+def is_of_pages(key: str) -> bool:
+    """Return whether the text with this key is for pages and tables."""
+    return key in OF_PAGES or is_label(key)
+
+
 class CuratorSection(Section):
     """Name and type of the organisation that publishes the release."""
 
@@ -73,12 +97,17 @@ class AboutSection(Section):
     description: Prose | None = None
     source: Label | None = None
     labels: dict[str, Label] | None = None
+    columns: dict[str, Label] | None = None
+    cells: dict[str, dict[str, Label]] | None = None
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
-        """The given texts by their keys; the curator's type has the key `curator_type`, a label `label QUERY`."""
+        """The given texts by their keys; the curator's type has the key `curator_type`, a label that of its thing."""
         given = self.model_dump(exclude_none=True)
         given |= {label_of(name): text for name, text in given.pop("labels", {}).items()}
+        given |= {column_label_of(name): text for name, text in given.pop("columns", {}).items()}
+        for name, values in given.pop("cells", {}).items():
+            given |= {cell_label_of(name, value): text for value, text in values.items()}
         if isinstance(given.get("curator"), dict):
             given |= {"curator": given["curator"]["name"], "curator_type": given["curator"]["type"]}
         return tuple(sorted(given.items()))

@@ -88,6 +88,7 @@ def test_texts_of_the_curator_and_the_witness_are_stated_as_given(tmp_path: Path
     assert found["curator"] == "City <Hospital> (Government). Contact: privacy@hospital.example. Region: Ireland."
     assert found["use"] == "Plan the number of beds."
     labels = {"title": "Beds", "description": "What it shows.", "source": "A table.", "label beds": "Occupied beds"}
+    labels |= {"contact": "privacy@hospital.example"}
     (tmp_path / "spec.yaml").write_text(
         f"{SPEC}{ABOUT}  title: Beds\n  description: What it shows.\n  source: A table.\n"
         "  labels: {beds: Occupied beds}\n"
