@@ -27,6 +27,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="Width of sliding windows, such as 7d. Required if there are several.",
     )
     parser.add_argument(
+        "--minus-where",
+        metavar="CONDITION",
+        help="Subtract the sum of the cells that satisfy CONDITION, to compare cells.",
+    )
+    parser.add_argument(
         "--window", metavar="TIME", type=moment, help="Answer for the window that ends at TIME. Default: all windows."
     )
     parser.add_argument(

@@ -6,6 +6,7 @@ It reads only the public side of a release, so it costs no privacy.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,24 +14,26 @@ import pyarrow as pa
 
 from pipelines.common.arguments import Moment, SpecLike, duration_of, moment_of
 from pipelines.common.errors import ArgumentError
+from pipelines.common.value import Value
 from pipelines.published.release import Published, asked, naming, published
+from pipelines.published.sums import REAL, sum_errors, verdict, why_unknown, why_wrong
 from pipelines.spec.durations import duration_text
 from pipelines.spec.times import moment_text
 from privacy.counted import counted
 from privacy.planning.plan import Plan
-from privacy.planning.unit_rules import SUMS
 from privacy.series import Series
 from transforms.aggregation.cells_where import cells_where
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
+from transforms.common.shown_tables import html_of
 from transforms.release.published_columns import SAMPLED, TIME
 
 FREE = "computed from published numbers, so it costs no privacy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(Value):
     """Sums over published cells.
 
     Attributes:
@@ -38,7 +41,9 @@ class Answered:
         query, kind: The numbers that were added up.
         where: The condition on cells; None: all cells.
         cells: Number of cells that were added up.
-        minus: End of the window whose sum is subtracted; None: nothing is subtracted.
+        minus: End of the window whose sum is subtracted; None: no window is subtracted.
+        minus_where: The condition on cells whose sum is subtracted; None: no cells are subtracted.
+        real: For differences, whether each is real: `higher`, `lower`, `unclear` or `unknown`; otherwise empty.
         table: Result of `answers`.
     """
 
@@ -48,6 +53,8 @@ class Answered:
     where: str | None
     cells: int
     minus: str | None
+    minus_where: str | None = None
+    real: tuple[str, ...] = ()
     table: pa.Table = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -59,12 +66,21 @@ class Answered:
             "where": self.where,
             "cells": self.cells,
             "minus": self.minus,
-            "answers": _rows(self.table),
+            "minus_where": self.minus_where,
+            "answers": [
+                row if not self.real else {**row, "real": real}
+                for row, real in zip_longest(_rows(self.table), self.real)
+            ],
         }
 
     def text(self) -> str:
         """Return the text that `slackwater answer` prints."""
         return _text(self)
+
+    def _repr_html_(self) -> str:
+        columns = {name: self.table[name] for name in self.table.column_names}
+        real = {"is the difference real?": pa.array([REAL[one] for one in self.real])} if self.real else {}
+        return html_of(pa.table({**columns, **real}), local=lambda moment: moment)
 
 
 def answer(
@@ -74,6 +90,7 @@ def answer(
     query: str | None = None,
     kind: str | None = None,
     width: timedelta | None = None,
+    minus_where: str | None = None,
     window: Moment = None,
     minus: Moment = None,
 ) -> Answered:
@@ -85,22 +102,27 @@ def answer(
         query: Name of the query; required if the release has several.
         kind: `level`, `change`, `sliding`, `entered` or `left`. None: level, or the first that is published.
         width: Width of sliding windows; required if there are several.
+        minus_where: Another condition, on cells whose sum is subtracted.
         window: End of the one window to answer for. None: all windows.
         minus: End of another window, whose sum is subtracted.
 
     Raises:
-        SpecError: The condition cuts a cell, or there is no such query, kind or window.
+        SpecError: A condition cuts a cell, or there is no such query, kind or window.
 
     Example:
-        `answer("wards.yaml", where="ward in ('medicine', 'surgery')", query="beds").table`.
+        `answer("wards.yaml", where="ward in ('medicine', 'surgery')", query="beds").table`. And
+        `answer("wards.yaml", where="ward = 'medicine'", minus_where="ward = 'surgery'").real` states for each window
+        whether the difference is larger than the noise.
     """
     end, other, wide = moment_of("window", window), moment_of("minus", minus), duration_of("width", width)
     release = published(spec)
     with naming(release.folder):
         one = _query(release, query)
         series = _series(one, release.plan, kind, wide)
-        table = answers(release, one, series, where=where, window=end, minus=other)
+        table = answers(release, one, series, where=where, less=minus_where, window=end, minus=other)
         cells = int(np.count_nonzero(taken(release, one, where)))
+    compared = other is not None or minus_where is not None
+    ends = (table.column(name).to_numpy(zero_copy_only=False).tolist() for name in ("ci_low", "ci_high"))
     return Answered(
         release=release.spec.release,
         query=one.name,
@@ -108,6 +130,8 @@ def answer(
         where=where,
         cells=cells,
         minus=None if other is None else moment_text(other),
+        minus_where=minus_where,
+        real=tuple(verdict(*pair) for pair in zip(*ends, strict=True)) if compared else (),
         table=table,
     )
 
@@ -118,6 +142,7 @@ def answers(
     series: Series,
     *,
     where: str | None,
+    less: str | None = None,
     window: int | None = None,
     minus: int | None = None,
 ) -> pa.Table:
@@ -131,6 +156,7 @@ def answers(
         query: The query.
         series: Kind of numbers.
         where: A condition on the query's keys; None: all cells.
+        less: Another condition, on cells whose sum is subtracted; None: nothing is subtracted.
         window: End of the one window to answer for, in microseconds since the epoch; None: all published windows.
         minus: End of another window, whose sum is subtracted; None: nothing is subtracted.
 
@@ -140,14 +166,12 @@ def answers(
     Raises:
         SpecError: The condition cuts a cell, there is no such window, or the noise of the numbers is unknown.
     """
-    place = next(number for number, demand in enumerate(release.plan.demands) if demand.name == query.name)
-    _refuse_unknown_noise(query, series, release.plan.of_series(place, series).unsummed)
-    chosen = taken(release, query, where)
-    if query.measure.distinct and np.count_nonzero(chosen) > 1 and not release.plan.promise.alone:
-        raise SpecError(f"query {query.name}: {SUMS}; use --where for one cell, or publish a query without that key")
+    _refuse(query, why_unknown(query, series, release.plan))
+    weights = weights_of(release, query, where, less)
+    _refuse(query, why_wrong(query, release.plan, weights))
     table = next(table for one, table in release.numbers(query) if one == series)
     numbers = table.num_rows // query.cells
-    values = table.column("value").to_numpy().reshape(numbers, query.cells)[:, chosen].sum(axis=1)
+    values = table.column("value").to_numpy().reshape(numbers, query.cells) @ weights
     starts, ends = (table.column(f"window_{at}").cast(pa.int64()).to_numpy()[:: query.cells] for at in ("start", "end"))
     wanted = np.arange(numbers) if window is None else _number_at(window, ends, series)
     others = None
@@ -158,10 +182,8 @@ def answers(
             raise ArgumentError("minus", "the same window as --window; give another one")
         others = _number_at(minus, ends, series)
         values = values - values[others]
-    grid = release.plan.demands[place].measure.components[0].grid
     sampled = table.column(SAMPLED).to_numpy()[:: query.cells].tolist() if SAMPLED in table.column_names else []
-    part = release.plan.of_series(place, series)
-    deviation, width = part.sum_errors(series, chosen.astype(np.float64), wanted, others, sampled) * grid
+    deviation, width = sum_errors(query, series, release.plan, weights, wanted=wanted, others=others, sampled=sampled)
     return pa.table(
         {
             "window_start": pa.array(starts[wanted]).cast(TIME),
@@ -174,13 +196,38 @@ def answers(
     )
 
 
-def taken(release: Published, query: Query, where: str | None) -> np.ndarray:
+def _refuse(query: Query, why: str | None) -> None:
+    if why is not None:
+        raise SpecError(f"query {query.name}: {why}")
+
+
+def weights_of(release: Published, query: Query, where: str | None, less: str | None) -> np.ndarray:
+    """Return the weight of each cell in a sum, 1, 0 or -1, [cells], float64; not all are 0.
+
+    Args:
+        release, query: As of `answers`.
+        where: Condition on the cells that are added; None: all cells.
+        less: Condition on the cells that are subtracted; None: none.
+
+    Raises:
+        ArgumentError: All cells are both added and subtracted.
+    """
+    weights = taken(release, query, where).astype(np.float64)
+    if less is not None:
+        weights -= taken(release, query, less, parameter="minus_where")
+        if not weights.any():
+            raise ArgumentError("minus_where", "the same cells as --where, so nothing is left", less)
+    return weights
+
+
+def taken(release: Published, query: Query, where: str | None, *, parameter: str = "where") -> np.ndarray:
     """Return which cells satisfy a condition, [cells], bool; at least one does.
 
     Args:
         release: The public side of the release.
         query: The query.
         where: A condition on the query's keys; None: all cells.
+        parameter: Name of the argument that holds the condition.
 
     Raises:
         SpecError: The condition cuts a cell, or no cell satisfies it.
@@ -191,9 +238,9 @@ def taken(release: Published, query: Query, where: str | None) -> np.ndarray:
     try:
         chosen = cells_where(Condition.parse(where), query, whole=whole)
     except SpecError as error:
-        raise ArgumentError.of_problems([("where", str(error).removeprefix("where"))]) from None
+        raise ArgumentError.of_problems([(parameter, str(error).removeprefix("where"))]) from None
     if not chosen.any():
-        raise ArgumentError("where", f"no cell of query {query.name} satisfies {where!r}")
+        raise ArgumentError(parameter, f"no cell of query {query.name} satisfies {where!r}")
     return chosen
 
 
@@ -206,20 +253,6 @@ def _number_at(end: int, ends: np.ndarray, series: Series) -> np.ndarray:
             f"{' and '.join(near) or 'none'}"
         )
     return found
-
-
-def _refuse_unknown_noise(query: Query, series: Series, why: str | None) -> None:
-    if why is not None:
-        raise SpecError(f"query {query.name}: {why}")
-    if len(query.measure.components) > 1:
-        raise SpecError(f"query {query.name}: a {query.measure.kind} cannot be added up; ask for a count or a sum")
-    if query.consistent and series.kind in ("level", "entered", "left"):
-        others = dict.fromkeys(one.kind for one in query.publish if one.kind in ("change", "sliding"))
-        instead = "".join(f" --kind {kind}," for kind in others)
-        raise SpecError(
-            f"query {query.name}: `consistent` changes the noise of {series.kind}, so that of a sum is unknown; use"
-            f"{instead} the cells' own intervals (`slackwater show`), or a query without `consistent`"
-        )
 
 
 def _query(release: Published, name: str | None) -> Query:
@@ -254,17 +287,19 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def _text(of: Answered) -> str:
-    rows = [("window end", "value", "stddev", "95 % interval")]
-    for row in _rows(of.table):
+    rows = [("window end", "value", "stddev", "95 % interval", *(["is the difference real?"] if of.real else []))]
+    for row, real in zip_longest(_rows(of.table), of.real):
         spread = ("-", "- (repeated)")
         if row["stddev"] is not None:
             spread = (f"{row['stddev']:,.1f}", f"{row['ci_low']:,.1f} to {row['ci_high']:,.1f}")
-        rows.append((row["window_end"], f"{row['value']:,.1f}", *spread))
+        rows.append((row["window_end"], f"{row['value']:,.1f}", *spread, *([REAL[real]] if of.real else [])))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    less = "" if of.minus is None else f", less that of the window that ends {of.minus}"
+    less = "" if of.minus_where is None else f", less {of.minus_where}"
+    less += "" if of.minus is None else f", less that of the window that ends {of.minus}"
     cells = f"{of.where or 'all cells'} ({counted(of.cells, 'cell')})"
     head = f"{of.release}, {of.query}, {of.kind} where {cells}{less}:"
-    return "\n".join(
-        [head, *lines, f"{FREE[0].upper()}{FREE[1:]}. Each interval alone contains the number of the bounded data."]
-    )
+    said = [f"{FREE[0].upper()}{FREE[1:]}. Each interval alone contains the number of the bounded data."]
+    if of.real:
+        said.append("Of 100 differences that are 0 without noise, about 5 look real by chance.")
+    return "\n".join([head, *lines, *said])
