@@ -13,22 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
 
 from pipelines.common.parser import Parser, actions_of, leaves_of, named, refuse_any
+from pipelines.common.value import Value
 from pipelines.common.version import program
-
-
-class Value(Protocol):
-    """The result of a command."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document that the command line prints with `--json`."""
-        ...
-
-    def text(self) -> str:
-        """Return the text that the command line prints."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.audit.findings import LayerResult
+from pipelines.common.value import Value
 from pipelines.pages.html import bullets, page, paragraph, section, table
 
 UNTESTED = (
@@ -15,7 +16,7 @@ UNTESTED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
+class Audited(Value):
     """Result of an audit.
 
     Attributes:

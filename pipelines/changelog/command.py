@@ -4,8 +4,8 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from pipelines.commands import Value
 from pipelines.common.parser import column_type, named, share
+from pipelines.common.value import Value
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

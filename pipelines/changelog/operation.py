@@ -20,6 +20,7 @@ from pipelines.changelog.suggest import suggested
 from pipelines.common.arguments import SpecLike, path_of, refuse_unknown
 from pipelines.common.errors import ArgumentError
 from pipelines.common.parser import refuse_any
+from pipelines.common.value import Value
 from pipelines.epochs.failures import failure
 from pipelines.epochs.flags import options_of
 from pipelines.spec.paths import within
@@ -37,7 +38,7 @@ _LEFT_BY_FAILURES = {DIAGNOSTICS, "failure.txt"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedChangelog:
+class CheckedChangelog(Value):
     """A changelog that was converted and checked, and a spec to start from. Private, except for the spec.
 
     Attributes:

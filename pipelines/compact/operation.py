@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.common.arguments import SpecLike, spec_of
+from pipelines.common.value import Value
 from pipelines.epochs.failures import failures_kept
 from pipelines.epochs.killed import clean
 from pipelines.epochs.settled import refuse_another
@@ -14,7 +15,7 @@ from transforms.common.errors import RefusedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
+class Compacted(Value):
     """Result of a compaction.
 
     Attributes:

@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from pipelines.commands import Value, parser_of
+from pipelines.commands import parser_of
+from pipelines.common.value import Value
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 import shtab
 
 from pipelines.common.parser import actions_of
+from pipelines.common.value import Value
 
 _FILES = ("SPEC", "SRC", "FILE", "FILES", "PUBLIC", "DST", "DESIGN", "REPORTS")
 """Placeholders of paths in the help of arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class Completion(Value):
     """A script for a shell.
 
     Attributes:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.common.arguments import Moment, SpecLike, path_of
+from pipelines.common.value import Value
 from pipelines.evaluate.operation import NOTICE, Evaluated, evaluate
 from pipelines.plan.table import columns
 from pipelines.spec.series import series_text
@@ -16,7 +17,7 @@ LOOK = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedErrors:
+class ComparedErrors(Value):
     """The errors of several specs side by side. NOT FOR RELEASE: all of it is exact knowledge about people.
 
     Attributes:

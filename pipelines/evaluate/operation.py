@@ -10,6 +10,7 @@ from typing import Any
 
 from pipelines.common.arguments import Moment, SpecLike, moment_of, refuse_small
 from pipelines.common.errors import ArgumentError
+from pipelines.common.value import Value
 from pipelines.epochs.batch import run_sums
 from pipelines.epochs.due import due
 from pipelines.epochs.failures import failures_kept
@@ -31,7 +32,7 @@ NOTICE = "NOT FOR RELEASE: exact values and errors computed from them; keep this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluated:
+class Evaluated(Value):
     """The mechanism compared with the truth. NOT FOR RELEASE: all of it is exact knowledge about people.
 
     Attributes:

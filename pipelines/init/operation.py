@@ -15,6 +15,7 @@ from pipelines.changelog.first_spec import EVER
 from pipelines.changelog.source import without_zone
 from pipelines.common.arguments import refuse_unknown
 from pipelines.common.errors import ArgumentError
+from pipelines.common.value import Value
 from pipelines.epochs.job import timeline_of
 from pipelines.epochs.plans import plan_of
 from pipelines.init.answered import spec_of_answers
@@ -28,7 +29,7 @@ from transforms.sources.files.listing import matching
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstSpec:
+class FirstSpec(Value):
     """A spec that was written.
 
     Attributes:

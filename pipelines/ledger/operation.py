@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from pipelines.common.arguments import SpecLike, path_of
+from pipelines.common.value import Value
 from pipelines.epochs.failures import reading_folders
 from pipelines.epochs.killed import left_by_killed
 from pipelines.epochs.plans import plan_for
@@ -46,7 +47,7 @@ class Ledger(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseLedger:
+class ReleaseLedger(Value):
     """Ledger of a release: its epochs, and the budget that they have spent.
 
     Attributes:

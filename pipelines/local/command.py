@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from pipelines.commands import Value
 from pipelines.common.parser import moment, named, refuse_any
+from pipelines.common.value import Value
 
 _COMMANDS = {
     "plan": "show what a survey costs each person and the error of its numbers; reads no data",

@@ -20,6 +20,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines.common.arguments import Moment, moment_of, refuse_ending
 from pipelines.common.errors import ArgumentError
+from pipelines.common.value import Value
 from pipelines.epochs.failures import failure
 from pipelines.epochs.flags import begin_pipeline, options_of
 from pipelines.local import quality
@@ -40,7 +41,7 @@ _TABLE, _QUALITY, _BROKEN = "estimates.arrow", "quality.json", "broken.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SurveyEstimates:
+class SurveyEstimates(Value):
     """Numbers of people by answer, from the reports of their devices.
 
     Attributes:

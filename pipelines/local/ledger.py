@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.common.value import Value
 from pipelines.ledger.apart import OtherPromise
 from pipelines.local.spec import load_local
 from pipelines.spec.other_specs import other_specs
@@ -14,7 +15,7 @@ from privacy.upward import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DevicesLedger:
+class DevicesLedger(Value):
     """Cost of a survey for each device. Only the device knows what it has spent so far; it is never more than this.
 
     Attributes:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pipelines.common.value import Value
 from pipelines.local.promise import CONDITIONS, how, in_the_open, sent, statement
 from pipelines.local.spec import LocalSpec, load_local
 from pipelines.local.survey import Survey, frozen, write_survey
@@ -18,7 +19,7 @@ from transforms.common.errors import SpecError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedSurvey:
+class PlannedSurvey(Value):
     """Cost of a survey for each person, and margins of error of its numbers.
 
     Attributes:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.common.arguments import refuse_ending
+from pipelines.common.value import Value
 from pipelines.local import quality, words
 from pipelines.local.estimated import Estimated, read_estimates
 from pipelines.local.promise import CONDITIONS, how, in_the_open, sent, statement
@@ -30,7 +31,7 @@ _CALLED = {"level": "people at the end of a window", "change": "by how many peop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedSurvey:
+class ReportedSurvey(Value):
     """A page with the results of a survey.
 
     Attributes:

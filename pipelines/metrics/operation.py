@@ -22,7 +22,7 @@ from pipelines.epochs.plans import plan_for
 from pipelines.epochs.settled import refuse_another
 from pipelines.epochs.source_progress import source_passed
 from pipelines.ledger.account import totals
-from pipelines.metrics.values import Metrics, Value, known, metric_of
+from pipelines.metrics.values import Metrics, MetricValue, known, metric_of
 from pipelines.published.others import of_other_kind
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
@@ -45,7 +45,7 @@ class _Fact(NamedTuple):
 
     name: str
     meaning: str
-    value: Value
+    value: MetricValue
     by: str = ""
 
 

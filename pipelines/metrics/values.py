@@ -5,12 +5,14 @@ from typing import Any
 
 from prometheus_client import Metric, generate_latest
 
-Value = float | dict[str, float] | None
+from pipelines.common.value import Value
+
+MetricValue = float | dict[str, float] | None
 """Value of a metric: one number, several by a label's value, or None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metrics:
+class Metrics(Value):
     """The state of a release.
 
     Attributes:
@@ -41,7 +43,7 @@ def known(release: str, metrics: list[Metric]) -> Metrics:
     return Metrics(release=release, metrics=tuple(metric for metric in metrics if metric.samples))
 
 
-def metric_of(name: str, meaning: str, value: Value, *, release: str, by: str) -> Metric:
+def metric_of(name: str, meaning: str, value: MetricValue, *, release: str, by: str) -> Metric:
     """Return one metric; without a sample if its value is unknown.
 
     Args:

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from pipelines.commands import Value
 from pipelines.common.errors import ArgumentError
 from pipelines.common.parser import moment, named
+from pipelines.common.value import Value
 
 _OF_SEVERAL = ("compare", "vary", "target")
 

@@ -9,6 +9,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from pipelines.common.arguments import SpecLike, refuse_ending, refuse_inside, spec_of
+from pipelines.common.value import Value
 from pipelines.common.version import program
 from pipelines.disclosure.facts import Subject
 from pipelines.epochs.failures import reading_folders
@@ -25,7 +26,7 @@ from transforms.common.sinks import write_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryEntry:
+class RegistryEntry(Value):
     """An entry of the registry.
 
     Attributes:

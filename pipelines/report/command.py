@@ -13,3 +13,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="report.html",
         help="Write the page to FILE, which ends in .html. Default: %(default)s.",
     )
+    parser.add_argument(
+        "--split",
+        action="store_true",
+        help="Write the charts and tables of each query to a separate page next to FILE, for large releases.",
+    )

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from pipelines.commands import Value
 from pipelines.common.parser import named
+from pipelines.common.value import Value
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.common.value import Value
 from pipelines.ledger.apart import OtherPromise
 from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.published_plan import statement
@@ -20,7 +21,7 @@ from transforms.common.errors import RefusedError, SlackwaterError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordsLedger:
+class RecordsLedger(Value):
     """Cost of each sanitised record.
 
     Attributes:

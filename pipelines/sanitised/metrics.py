@@ -6,7 +6,7 @@ from datetime import datetime
 from prometheus_client import Metric
 
 from pipelines.common.errors import ArgumentError
-from pipelines.metrics.values import Metrics, Value, known, metric_of
+from pipelines.metrics.values import Metrics, MetricValue, known, metric_of
 from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
 from pipelines.store.folder import folder_at
@@ -31,7 +31,7 @@ def metrics(path: str, *, private: bool) -> Metrics:
 
 
 def _metrics(spec: SanitiseSpec, found: PublishedRecords | None) -> Iterator[Metric]:
-    def metric(name: str, meaning: str, value: Value) -> Metric:
+    def metric(name: str, meaning: str, value: MetricValue) -> Metric:
         return metric_of(f"slackwater_{name}", meaning, value, release=spec.release, by="")
 
     epochs, records = ((), 0) if found is None else (found.commits, found.count)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.common.arguments import refuse_ending, refuse_inside
+from pipelines.common.value import Value
 from pipelines.common.version import program
 from pipelines.epochs.failures import failure
 from pipelines.epochs.killed import clean
@@ -41,7 +42,7 @@ MOST_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
+class Records(Value):
     """Result of a run.
 
     Attributes:
@@ -85,7 +86,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRecords:
+class PlannedRecords(Value):
     """Cost of sanitising records, and the error of each attribute.
 
     Attributes:

@@ -22,6 +22,7 @@ from pipelines.common.arguments import (
     spec_of,
 )
 from pipelines.common.errors import ArgumentError
+from pipelines.common.value import Value
 from pipelines.epochs.job import timeline_of
 from pipelines.simulate.simulated import ENTRY, TIME, Rates, simulated
 from pipelines.spec.document import read_document
@@ -40,7 +41,7 @@ _HEAD = "# Made by `slackwater simulate`: its changelog is about nobody.\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated:
+class Simulated(Value):
     """A synthetic changelog.
 
     Attributes:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.common.arguments import SpecLike, refuse_ending, refuse_inside
+from pipelines.common.value import Value
 from pipelines.published.release import asked, naming, published
 from privacy.counted import counted
 from transforms.aggregation.queries import Query
@@ -25,7 +26,7 @@ from transforms.release.smoothed_tables import smoothed_table, why_not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Smoothed:
+class Smoothed(Value):
     """Published counts and sums with smoothed estimates next to them.
 
     Attributes:
