@@ -1,18 +1,23 @@
 """`slackwater plan`: the cost of a release and the margins of error of its numbers, before any data is read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pipelines.common.arguments import Moment, SpecLike, moment_of, spec_of
+from pipelines.common.value import Value
 from pipelines.epochs.job import job_of, timeline_of
 from pipelines.epochs.plans import has_begun, plan_for
 from pipelines.plan.accuracy import accuracy, warnings, window_text
+from pipelines.plan.advice import Advice, advice_of, advice_text
 from pipelines.plan.counted_units import with_other_counts
 from pipelines.plan.document import plan_document
 from pipelines.plan.explained import explained_text
 from pipelines.plan.table import plan_text
+from pipelines.plan.variants import Errors
 from pipelines.spec.load import Spec
+from pipelines.spec.series import series_text
 from pipelines.spec.times import now
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
@@ -24,7 +29,7 @@ from transforms.sources.files.listing import matching
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(Value):
     """Cost of a release, and margins of error of its numbers.
 
     Attributes:
@@ -38,6 +43,7 @@ class Planned:
         page: The page that was written.
         document: All of it, as `to_json` returns it.
         status: State of a release in the output folders, for the text; empty without a release.
+        ask: Function that computes `advice`.
     """
 
     release: str
@@ -51,6 +57,11 @@ class Planned:
     page: str | None = None
     document: dict[str, Any] = field(repr=False)
     status: str = field(repr=False)
+    ask: Callable[[], list[Advice]] = field(default=list, repr=False, compare=False)
+
+    def advice(self) -> list[Advice]:
+        """Plan the spec with changes, and return those that reduce errors most; none if the release has begun."""
+        return self.ask()
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `slackwater plan --json`."""
@@ -58,7 +69,7 @@ class Planned:
 
     def text(self) -> str:
         """Return the text that `slackwater plan` prints."""
-        shown = (explained_text if self.explain else plan_text)(self.document)
+        shown = explained_text(self.document) if self.explain else plan_text(self.document, advice_text(self.advice()))
         page = "" if self.page is None else f"As a page: {self.page}"
         return "\n".join(filter(None, [shown, self.status, page]))
 
@@ -98,7 +109,16 @@ def plan(spec: SpecLike, *, until: Moment = None, explain: bool = False) -> Plan
         explain=explain,
         document=document,
         status=_status(begun, commits),
+        ask=list if commits else partial(advice_of, spec, _errors(document), end),
     )
+
+
+def _errors(document: dict[str, Any]) -> Errors:
+    return {
+        f"{query['name']}: {series_text(number)}": number
+        for query in document["queries"]
+        for number in query["accuracy"]
+    }
 
 
 def _status(begun: bool | None, commits: Sequence[Commit] | None) -> str:

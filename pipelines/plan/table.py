@@ -1,6 +1,7 @@
 """Text of `slackwater plan`: one row for each published number, in the terms of the spec."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 from pipelines.spec.series import series_text
@@ -8,12 +9,17 @@ from privacy.counted import counted
 from privacy.upward import shown
 
 
-def plan_text(document: dict[str, Any]) -> str:
-    """Return the cost of the release, the margins of error of its numbers, and warnings about the spec."""
+def plan_text(document: dict[str, Any], advice: str = "") -> str:
+    """Return the cost of the release, the margins of error of its numbers, and warnings about the spec.
+
+    Args:
+        document: Document of the plan.
+        advice: A line about changes for smaller errors.
+    """
     budget = document["loss"]
     lines = [
         f"{document['release']}: epsilon {shown(budget['epsilon'])}, delta {shown(budget['delta'])}",
-        document["claim"],
+        *wrap(f"{document['claim']} {document['conditions'][0]}", 120),
         "",
         *columns([HEADING, *rows_of(document)]),
         "",
@@ -21,9 +27,8 @@ def plan_text(document: dict[str, Any]) -> str:
         *(f"warning: {one}" for one in document["warnings"]),
         *([""] if document["warnings"] or found_text(document) else []),
         f"95 % margin: margin of error over {document['over']}, relative to the number after contribution bounding.",
-        "All strategies, sensitivities and shares of the budget: --explain.",
-        "Conditions of the claim:",
-        *(f"  {condition}" for condition in document["conditions"]),
+        *filter(None, [advice]),
+        "All conditions of the claim, strategies, sensitivities and shares of the budget: --explain.",
     ]
     return "\n".join(lines)
 

@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 
 from pipelines.common.arguments import Moment, SpecLike, moment_of, path_of
 from pipelines.common.errors import ArgumentError
+from pipelines.common.value import Value
 from pipelines.epochs.job import timeline_of
 from pipelines.epochs.plans import plan_of
 from pipelines.plan.accuracy import accuracy, warnings
@@ -45,7 +46,7 @@ _Planner = Callable[[float | None], tuple[Spec, Errors, list[str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedPlans:
+class ComparedPlans(Value):
     """Plans of several specs side by side.
 
     Attributes:
@@ -134,6 +135,20 @@ def _planner(content: Content, path: Path, until: int | None, label: str) -> _Pl
         return spec, errors, [*warnings(spec, plan, windows, found)]
 
     return planned
+
+
+def errors_of(content: Content, path: Path, until: int | None) -> Errors:
+    """Return the errors of a spec with this content.
+
+    Args:
+        content: Content of the spec.
+        path: Path at which it is written.
+        until: Average errors over the windows up to this moment; None: to the schedule's end, or to now.
+
+    Raises:
+        SpecError: The spec is wrong.
+    """
+    return _planner(content, path, until, str(path))(None)[1]
 
 
 def _row(name: str, planned: _Planner) -> dict[str, Any]:
