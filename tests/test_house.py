@@ -33,6 +33,7 @@ OF_OTHERS = {
     "pipelines.plan": ("pipelines.pages",),
     "pipelines.registry": ("pipelines.pages", "pipelines.disclosure"),
     "pipelines.report": ("pipelines.pages", "pipelines.disclosure", "pipelines.ledger"),
+    "pipelines.run": ("pipelines.report",),
     "pipelines.sanitised": (
         *("pipelines.pages", "pipelines.ledger", "pipelines.metrics", "pipelines.report"),
         "pipelines.show",

@@ -16,6 +16,7 @@ from ruamel.yaml.constructor import RoundTripConstructor
 
 from pipelines.common.arguments import Moment, SpecLike, moment_of, path_of
 from pipelines.common.errors import ArgumentError
+from pipelines.common.value import Value
 from pipelines.epochs.due import due
 from pipelines.run.operation import Ran, pace_of, run
 from pipelines.spec.load import load
@@ -26,7 +27,7 @@ from transforms.common.errors import SpecError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class Begun(Value):
     """A new release, and the cost of all releases about the same people together.
 
     Attributes:

@@ -13,6 +13,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines.common.arguments import Moment, SpecLike, duration_of, moment_of, refuse_small
 from pipelines.common.errors import ArgumentError
+from pipelines.common.value import Value
 from pipelines.epochs.batch import run_release, submit_release
 from pipelines.epochs.calendar_bounds import moved
 from pipelines.epochs.due import due
@@ -27,7 +28,7 @@ from pipelines.epochs.plans import committed_plan
 from pipelines.epochs.settled import refuse_another, warn_of_other_zones
 from pipelines.epochs.source_progress import source_passed, waits
 from pipelines.epochs.stream import Pace, run_stream, stream_job
-from pipelines.published.latest import write_latest
+from pipelines.run.written import write_again
 from pipelines.sinks.epochs import refuse_unusable_tables
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text, now
@@ -61,7 +62,7 @@ class PublishedEpoch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class Ran(Value):
     """Result of a run.
 
     Attributes:
@@ -97,7 +98,7 @@ class Ran:
             f"{self.release}: epoch {epoch.epoch}, {counted(self.windows, 'window')} released, "
             f"{moment_text(epoch.start)} to {moment_text(epoch.until)}, {self.how}"
         )
-        conditions = "All conditions of the claim: manifest.json, slackwater plan."
+        conditions = "All conditions of the claim: manifest.json, slackwater plan --explain."
         return "\n".join([head, *wrap(epoch.claim, 120), conditions, *(f"  {path}" for path in self.files)])
 
 
@@ -189,7 +190,7 @@ def _once(spec: Spec, until: int, shards: int | None, flags: list[str]) -> Ran:
             if not is_rehearsal(flags):
                 fill_tables(spec, store)  # in case a run was killed before it did
                 if history is not None:
-                    write_latest(spec.output)
+                    write_again(spec)
             return _nothing_new(spec, store, history, waiting)
         if waiting is not None:
             print(f"slackwater: {waiting}", file=sys.stderr, flush=True)
@@ -203,7 +204,7 @@ def _once(spec: Spec, until: int, shards: int | None, flags: list[str]) -> Ran:
         commit = publish_epoch(spec, store, start, job, partial(_make, spec, job, start, flags))
         note(spec, store)
         fill_tables(spec, store)
-        write_latest(spec.output)
+        write_again(spec)
     return _published(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
 
 
@@ -239,7 +240,7 @@ def _stream(
         run_stream(spec, job, windows=windows, pace=pace, flags=flags)
         commits = store.commits()
         if commits and not is_rehearsal(flags):
-            write_latest(spec.output)
+            write_again(spec)
     if is_rehearsal(flags):
         return _valid(spec)
     done = commits[-1].windows if commits else 0

@@ -133,6 +133,7 @@ class Output:
         tables: Tables of sinks, which the public files are also loaded into.
         witness: Path outside both folders at which commits are recorded; None: nowhere.
         latest: Format of the tables in `latest` of the public folder; None: no tables.
+        report: Path of the page that each run writes again; None: no page.
     """
 
     public: str
@@ -141,6 +142,7 @@ class Output:
     tables: tuple[Loaded, ...] = ()
     witness: str | None = None
     latest: str | None = None
+    report: str | None = None
 
     @property
     def folders(self) -> tuple[str, str]:
@@ -303,4 +305,5 @@ def _output(section: OutputSection) -> Output:
         tables=tables,
         witness=section.witness,
         latest=section.latest,
+        report=section.report,
     )

@@ -1,5 +1,6 @@
 """The shape of a whole spec: its sections and the rules that hold between them."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -63,12 +64,17 @@ class OutputSection(FoldersSection):
     bigquery: BigQuerySection | None = None
     witness: Text | None = None
     latest: Annotated[str, BeforeValidator(one_of(OUTPUT_FORMATS))] | None = None
+    report: Text | None = None
 
     @model_validator(mode="after")
     def _apart(self) -> Self:
         for name in ("public", "private"):
             if self.witness is not None and within(self.witness, getattr(self, name)):
                 refuse([(("witness",), f"lies inside {name}, and would be restored with it; put it on other storage")])
+            if self.report is not None and within(self.report, getattr(self, name)):
+                refuse([(("report",), f"lies inside {name}, which holds only files of the release; move the page")])
+        if self.report is not None and not self.report.endswith(".html"):
+            refuse([(("report",), "the name of the page must end in .html")])
         return self
 
     @property
@@ -155,12 +161,18 @@ class SpecModel(Section):
         problems += consistency_problems(self.queries, windows=windows)
         for sink in self.output.sinks.values():
             problems += sink.problems(self.queries)
-        names = [query.name for query in self.queries]
-        for name in (self.about.labels if self.about is not None else None) or ():
-            if name not in names:
-                problems.append((("about", "labels", name), not_one_of(name, names)))
+        problems += self._label_problems()
         refuse(problems)
         return self
+
+    def _label_problems(self) -> Iterator[Problem]:
+        """Yield the labels of things that the spec does not have."""
+        queries = [query.name for query in self.queries]
+        keys = [*dict.fromkeys(key for query in self.queries for key in query.by)]
+        for section, known in (("labels", queries), ("columns", keys), ("cells", keys)):
+            for name in getattr(self.about, section, None) or ():
+                if name not in known:
+                    yield ("about", section, name), not_one_of(name, known)
 
     def sha256(self) -> str:
         """Return the SHA-256 of the checked values, not of the text; defaults count as if they were written.
