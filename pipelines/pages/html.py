@@ -3,12 +3,14 @@
 This module alone escapes text: names of queries and of cells may hold anything.
 """
 
+import base64
 import html
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
 _ASSETS = files("pipelines.pages") / "assets"
 
@@ -148,6 +150,28 @@ def drawn(place: int, otherwise: str) -> str:
         f'<div class="charts" data-place="{place}"><noscript>The charts need scripts. '
         f"<code>{text(otherwise)}</code> prints the numbers as a table.</noscript></div>\n"
     )
+
+
+def folded(summary: str, parts: Iterable[str]) -> str:
+    """Return parts that a reader can unfold, also without scripts."""
+    return f"<details><summary>{text(summary)}</summary>\n{''.join(parts)}</details>\n"
+
+
+def link(to: str, said: str) -> str:
+    """Return a paragraph with a link to another page."""
+    return f'<p><a href="{text(quote(to))}">{text(said)}</a></p>\n'
+
+
+def download(name: str, content: bytes, said: str) -> str:
+    """Return a link that saves content that the page holds, also without scripts.
+
+    Args:
+        name: Name of the file.
+        content: CSV.
+        said: Text of the link.
+    """
+    data = base64.b64encode(content).decode()
+    return f'<p><a download="{text(name)}" href="data:text/csv;charset=utf-8;base64,{data}">{text(said)}</a></p>\n'
 
 
 def signature() -> str:

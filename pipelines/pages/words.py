@@ -213,7 +213,7 @@ def measured(query: Query, of: str, spec: Spec) -> list[str]:
     bounds = "" if query.column is None else f", each value clamped to {query.measure.low:g} to {query.measure.high:g}"
     return [
         f"{_capital(_measured(query, of))}{where}{bounds}. Windows of {spec.schedule.length}.",
-        f"Published: {listed([_series(series, query, spec) for series in query.publish])}.",
+        f"Published: {listed([_with_meaning(series, query, spec) for series in query.publish])}.",
         *apart(query, spec),
     ]
 
@@ -232,8 +232,12 @@ def _measured(query: Query, of: str = "") -> str:
     return f"{text} by {listed(keys)}" if keys else text
 
 
-def _series(series: Series, query: Query, spec: Spec) -> str:
-    """Describe a kind of numbers."""
+def _with_meaning(series: Series, query: Query, spec: Spec) -> str:
+    return f"{series.kind} ({meaning(series, query, spec)})"
+
+
+def meaning(series: Series, query: Query, spec: Spec) -> str:
+    """Return what the numbers of a series are."""
     noun = "privacy units" if query.measure.distinct else "entries"
     at_once = spec.privacy.constraint.at_once
     ends = at_once is not None and at_once.changes is not None
@@ -241,17 +245,15 @@ def _series(series: Series, query: Query, spec: Spec) -> str:
     came, went = f"came within a window{most}", f"went within a window{most}"
     match series.kind:
         case "level":
-            return f"level ({noun} that are present at the end of a window)"
+            return f"{noun} that are present at the end of a window"
         case "entered":
-            return (
-                f"entered ({noun} that {'are present at the end of a window and not at its start' if ends else came})"
-            )
+            return f"{noun} that {'are present at the end of a window and not at its start' if ends else came}"
         case "left":
-            return f"left ({noun} that {'are present at the start of a window and not at its end' if ends else went})"
+            return f"{noun} that {'are present at the start of a window and not at its end' if ends else went}"
         case "change":
-            return "change (change of the level within a window)"
+            return "change of the level within a window"
     width, every = (length_text(each * spec.schedule.every) for each in (series.width, series.every))
-    return f"sliding (change of the level over {width}, every {every})"
+    return f"change of the level over {width}, every {every}"
 
 
 def apart(query: Query, spec: Spec) -> Iterator[str]:

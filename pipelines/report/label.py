@@ -7,9 +7,9 @@ from typing import Any
 from pipelines.disclosure.facts import FACTS, Subject, disclosure, page_texts
 from pipelines.ledger.account import what_remains
 from pipelines.pages import html
+from pipelines.published.labels import Labels
 from pipelines.published.release import Published
 from pipelines.report.parts import ReportPart
-from pipelines.spec.about import label_of
 from pipelines.spec.load import load
 from pipelines.store.commit import disclosed
 from pipelines.store.folder import is_folder
@@ -28,16 +28,25 @@ class Stated:
         return [(fact.heading, self.texts[name]) for name, fact in FACTS.items() if name in self.texts]
 
     @property
+    def names(self) -> Labels:
+        """The labels of queries, key columns and cells."""
+        return Labels(self.texts)
+
+    def labelled(self, drawn: dict[str, Any]) -> dict[str, Any]:
+        """Return the data of a chart with labels in place of the names of keys and cells."""
+        keys = drawn["keys"]
+        cells = [self.names.cell(keys, cell) if len(cell) == len(keys) else cell for cell in drawn["cells"]]
+        return {**drawn, "keys": [self.names.column(key) for key in keys], "cells": cells}
+
+    @property
     def introduction(self) -> list[str]:
-        """The description and the source, as HTML."""
-        source = {"source": f"Source: {self.texts['source']}"} if "source" in self.texts else {}
-        texts = {**self.texts, **source}
-        return [html.plain(texts[key]) for key in ("description", "source") if key in texts]
+        """The description, the source and the contact, as HTML."""
+        texts = [("", "description"), ("Source: ", "source"), ("Contact: ", "contact")]
+        return [html.plain(f"{before}{self.texts[key]}") for before, key in texts if key in self.texts]
 
     def heading(self, part: ReportPart) -> str:
         """Return the heading of a part of the page: the label of its query, if it has one."""
-        label = self.texts.get(label_of(part.origin.name))
-        return part.name if label is None else ", ".join(filter(None, (label, part.of)))
+        return ", ".join(filter(None, (self.names.query(part.origin.name), part.of)))
 
 
 def stated(release: Published, path: str, account: dict[str, Any]) -> Stated:

@@ -11,26 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.common.arguments import SpecLike, path_of, refuse_ending, refuse_inside
+from pipelines.common.errors import ArgumentError
 from pipelines.ledger.account import adds_up, ledger_document, what_remains
 from pipelines.pages import html, words
 from pipelines.pages.charts import Times, chart_document
+from pipelines.pages.definitions import glossary
 from pipelines.pages.noise import noise_section
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, naming, published
+from pipelines.report.facts import Facts, StatedQuery
 from pipelines.report.label import Stated, stated
-from pipelines.report.parts import (
-    ReportPart,
-    discoveries,
-    end_text,
-    latest,
-    parts_of,
-    signals_of,
-    standing_out,
-    without_keys,
-)
+from pipelines.report.parts import FEW as FEW_CELLS
+from pipelines.report.parts import ReportPart, discoveries, parts_of, without_keys
 from pipelines.report.reported import Reported
+from pipelines.report.stating import facts_of, has_negative, has_unknown
+from pipelines.report.tables import differences_table, page_name, plain_table
 from privacy.counted import counted, up_to
 from privacy.upward import shown
+from transforms.common.dates import moment_name
 from transforms.common.sinks import write_text
 
 FEW = 3
@@ -39,107 +37,193 @@ FEW = 3
 EPOCHS = 20
 """Number of epochs that the ledger shows, the last ones."""
 
-_LINKS = (("noise", "Noise"), ("label", "Privacy label"), ("privacy", "Privacy"), ("ledger", "Ledger"))
+_LINKS = (
+    ("noise", "Noise"),
+    ("label", "Privacy label"),
+    ("privacy", "Privacy"),
+    ("ledger", "Ledger"),
+    ("glossary", "Glossary"),
+)
 
 
-def report(spec: SpecLike, *, output: str | Path = "report.html") -> Reported:
+def report(spec: SpecLike, *, output: str | Path = "report.html", split: bool = False) -> Reported:
     """Write all published numbers as one page for people, from the public side alone. Costs no privacy.
 
     Args:
         spec: The path of a spec, what `load` returns, or the path of a public folder; of a release or of sanitised
             records.
         output: Path of the page, which ends in `.html`.
+        split: Write the charts and tables of each query to a separate page next to it.
 
     Raises:
-        SpecError: The page cannot be there.
+        SpecError: The page cannot be there, or sanitised records cannot be split.
         RefusedError: Nothing is published there, or a file is not what the manifest says.
     """
     path, file = path_of(spec), str(output)
     refuse_ending("output", file, [".html"])
     if other := of_other_kind("report", path):
+        if split:
+            raise ArgumentError("split", "is for releases of numbers; sanitised records have one page")
         page: Reported = other(path, output=file)
         return page
     release = published(path)
     refuse_inside("output", file, release.folder)
     with naming(release.folder):
-        return _of_release(release, path, file)
+        return _of_release(release, path, file, split)
 
 
-def _of_release(release: Published, path: str, output: str) -> Reported:
+def _of_release(release: Published, path: str, output: str, split: bool) -> Reported:
     parts = parts_of(release)
-    signals = [one for part in parts for one in signals_of(part, release)]
     account = ledger_document(release.epochs, release.spec, release.plan)
-    write_text(output, _page(release, parts, signals, account, stated(release, path, account)))
+    about = stated(release, path, account)
+    facts = facts_of(release, parts, about)
+    pages = [page_name(output, place, query) for place, query in enumerate(facts.queries)] if split else []
+    for place, file in enumerate(pages):
+        write_text(file, _page_of_query(release, parts[place], facts.queries[place], about, Path(output).name))
+    write_text(output, _page(release, parts, facts, account, about, pages))
+    signals = _signals(facts)
     return Reported(
         release=release.spec.release,
         file=output,
         until=release.until,
         signals=tuple(signals),
-        standing_out=tuple(one for part in parts for one in standing_out(part, release)),
+        standing_out=tuple(text for _, series in facts.series for text in series.standing_out),
         warnings=tuple(f"{one['query']}, {one['series']}: {one['warning']}" for one in signals if one["warning"]),
+        facts=facts,
+        pages=tuple(pages),
     )
+
+
+def _signals(facts: Facts) -> list[dict[str, Any]]:
+    """Return the size of the noise of each series, compared with its numbers."""
+    return [
+        {"query": query.name, "series": series.kind, **series.noise}
+        for query, series in facts.series
+        if series.noise is not None
+    ]
 
 
 def _page(
     release: Published,
     parts: Sequence[ReportPart],
-    signals: Sequence[dict[str, Any]],
+    facts: Facts,
     account: dict[str, Any],
     about: Stated,
+    pages: Sequence[str],
 ) -> str:
     spec, plan = release.spec, release.plan
-    count = sum(one.value.size for part in parts for one in part.numbers)
     budget = f"epsilon = {shown(plan.budget.epsilon)}" + (
         f", delta = {shown(plan.budget.delta)}" if plan.budget.delta else ""
     )
-    times = Times(
-        start=release.local(release.bounds.start), window=plan.promise.window, boundaries=_boundaries(release)
-    )
-    drawn = [
-        chart_document(part.query, part.numbers, plan, times=times, queries=len(parts), name=about.heading(part))
-        for part in parts
-    ]
-    links = [*((f"query-{place}", about.heading(part)) for place, part in enumerate(parts)), *_LINKS]
-    title = about.texts.get("title", spec.release)
+    data = None if pages else {"queries": [_drawn(release, part, about, queries=len(parts)) for part in parts]}
+    links = [*((f"query-{place}", query.label) for place, query in enumerate(facts.queries)), *_LINKS]
+    until = moment_name(release.local(release.bounds.end(release.windows)))
     body = [
-        f"<h1>{html.text(title)}</h1>\n",
+        f"<h1>{html.text(facts.title)}</h1>\n",
         *about.introduction,
         html.paragraph(
-            f"{counted(count, 'number')} from {counted(release.windows, 'window')} of {spec.schedule.length}, up to "
-            f"the {end_text(release, release.bounds.end(release.windows))}, published with differential privacy: "
-            f"{budget} for {words.covered(spec)}, all numbers together.",
+            f"{counted(facts.numbers, 'number')} from {counted(release.windows, 'window')} of {facts.window}, up to "
+            f"{until}, published with differential privacy: {budget} for {facts.covers}, all numbers together.",
             role="lead",
         ),
         html.contents(links),
-        *(_part(place, part, about.heading(part), signals, release) for place, part in enumerate(parts)),
+        *(
+            html.section(f"query-{place}", query.label, [*_told(part, query, release, about), *below])
+            for place, (part, query, below) in enumerate(
+                zip(parts, facts.queries, _below(release, parts, facts, about, pages), strict=True)
+            )
+        ),
         *(html.paragraph(f"Query {name} has found no key so far.") for name in without_keys(release, parts)),
-        _noise(signals, parts),
+        _noise(facts, parts),
         html.section("label", "Privacy label", [html.facts(about.facts)]),
         _privacy(release),
         _ledger(release, account),
+        html.section("glossary", "Glossary", [html.facts(glossary(spec, plan))]),
     ]
-    return html.page(f"{title}: published numbers", body, data={"queries": drawn})
+    return html.page(f"{facts.title}: published numbers", body, data=data)
 
 
-def _part(place: int, part: ReportPart, heading: str, signals: Sequence[dict[str, Any]], release: Published) -> str:
-    said = [html.paragraph(one) for one in words.measured(part.origin, part.of, release.spec)]
+def _below(
+    release: Published, parts: Sequence[ReportPart], facts: Facts, about: Stated, pages: Sequence[str]
+) -> list[list[str]]:
+    """Return what is below the sentences about each query: charts and tables, or links to their pages."""
+    if pages:
+        return [
+            [differences_table(query), html.link(Path(page).name, f"Charts and tables of {query.label}")]
+            for query, page in zip(facts.queries, pages, strict=True)
+        ]
+    return [
+        _charts(place, part, query, release, about, queries=len(parts))
+        for place, (part, query) in enumerate(zip(parts, facts.queries, strict=True))
+    ]
+
+
+def _page_of_query(release: Published, part: ReportPart, query: StatedQuery, about: Stated, home: str) -> str:
+    """Return the separate page of one query."""
+    title = f"{query.label}: published numbers"
+    body = [
+        f"<h1>{html.text(query.label)}</h1>\n",
+        html.link(home, f"All queries of {about.texts.get('title', release.spec.release)}, and what is promised"),
+        *_told(part, query, release, about),
+        *_charts(0, part, query, release, about, queries=1),
+        html.section("glossary", "Glossary", [html.facts(glossary(release.spec, release.plan))]),
+    ]
+    return html.page(title, body, data={"queries": [_drawn(release, part, about, queries=1)]})
+
+
+def _drawn(release: Published, part: ReportPart, about: Stated, *, queries: int) -> dict[str, Any]:
+    """Return the data of the charts of a part of the page."""
+    times = Times(
+        start=release.local(release.bounds.start), window=release.plan.promise.window, boundaries=_boundaries(release)
+    )
+    name = about.heading(part)
+    drawn = chart_document(part.query, part.numbers, release.plan, times=times, queries=queries, name=name)
+    return about.labelled(drawn)
+
+
+def _charts(
+    place: int, part: ReportPart, query: StatedQuery, release: Published, about: Stated, *, queries: int
+) -> list[str]:
+    return [
+        html.drawn(place, "slackwater show"),
+        html.paragraph(query.coverage, role="note"),
+        differences_table(query),
+        plain_table(part, query, release, about.names, queries=queries),
+    ]
+
+
+def _told(part: ReportPart, query: StatedQuery, release: Published, about: Stated) -> list[str]:
+    """Return the sentences about a query: what it measures, the latest numbers, and what stands out."""
+    said = [html.paragraph(one) for one in query.measured]
+    said.append(html.bullets(f"{one.kind}: {one.meaning}." for one in query.series))
     said += [
-        html.paragraph(f"{one['series']}: {one['warning']}", role="warning")
-        for one in signals
-        if one["query"] == part.name and one["warning"]
+        html.paragraph(f"{one.kind}: {one.noise['warning']}", role="warning")
+        for one in query.series
+        if one.noise is not None and one.noise["warning"]
     ]
-    for window, texts in latest(part, release).items():
+    for window, texts in _latest(query).items():
         short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
         said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
         said += [html.bullets(texts)] if len(texts) >= FEW else []
-    if found := discoveries(part, release):
+    if found := discoveries(part, release, about.names):
         said.append(html.paragraph("Keys by the window in which they were found:"))
         said.append(html.bullets(found))
-    standing = standing_out(part, release)
+    standing = [text for one in query.series for text in one.standing_out]
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
         said.append(html.bullets(standing))
-    return html.section(f"query-{place}", heading, [*said, html.drawn(place, "slackwater show")])
+    return said
+
+
+def _latest(query: StatedQuery) -> dict[str, list[str]]:
+    """Return the last numbers by window: of each series that of all cells together, or of each of few cells."""
+    found: dict[str, list[str]] = {}
+    for one in query.series:
+        together = [number for number in one.latest if not number.cell]
+        numbers = together or (one.latest if one.cells <= FEW_CELLS else ())
+        if one.latest:
+            found.setdefault(one.window, []).extend(number.text for number in numbers)
+    return found
 
 
 def _boundaries(release: Published) -> NDArray[np.int64] | None:
@@ -150,11 +234,10 @@ def _boundaries(release: Published) -> NDArray[np.int64] | None:
     return np.array([release.local(moment) for moment in (bounds.start, *bounds.ends)], dtype=np.int64)
 
 
-def _noise(signals: Sequence[dict[str, Any]], parts: Sequence[ReportPart]) -> str:
-    below = any((one.value < 0).any() for part in parts for one in part.numbers if part.query.measure.low >= 0)
-    unknown = any(np.isnan(one.high - one.low).any() for part in parts for one in part.numbers)
+def _noise(facts: Facts, parts: Sequence[ReportPart]) -> str:
+    below, unknown = has_negative(parts), has_unknown(parts)
     return noise_section(
-        [(f"{one['query']}: {one['series']}", one) for one in signals],
+        [(f"{query.label}: {one.kind}", one.noise) for query, one in facts.series if one.noise is not None],
         intro=(
             f"Noise is added to each number{', so a number can be below zero' if below else ''}. Each 95 % interval "
             "alone holds the number of the bounded data with at least 95 % probability: of 1,000 intervals about 50 do "

@@ -1,33 +1,35 @@
 """The published numbers of a release as its page shows them: of each query cells, ranges, marginals and quantiles."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from pipelines.pages.charts import labels
-from pipelines.pages.noise import told
-from pipelines.pages.numbers import USED, Floats, Numbers, numbers_of, outstanding, outward, rounded, signal
+from pipelines.pages.charts import labels as texts_of
+from pipelines.pages.numbers import USED, Floats, Numbers, numbers_of, outstanding, outward, rounded
+from pipelines.published.labels import Labels
 from pipelines.published.release import Published
-from pipelines.spec.series import series_document, series_text
+from pipelines.report.facts import StatedNumber
+from pipelines.spec.times import moment_text
 from privacy.series import Series
 from transforms.aggregation.queries import Query
+from transforms.common.dates import window_name
 from transforms.release.discovered_tables import as_listed
 from transforms.release.marginal_tables import by_marginal, marginal_name, marginals_of
 from transforms.release.quantile_tables import by_quantile
 from transforms.release.range_tables import by_range
-
-DAY = 86_400_000_000
-_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 NAMED = 12
 """Most keys that the page names for one window of discovery."""
 
 FEW = 6
 """Most cells whose latest numbers the page lists separately."""
+
+LISTED = 200
+"""Most cells whose latest numbers the facts have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,56 +97,74 @@ def without_keys(release: Published, parts: Sequence[ReportPart]) -> list[str]:
     return [query.name for query in release.spec.queries if query.name not in there]
 
 
-def discoveries(part: ReportPart, release: Published) -> list[str]:
+def discoveries(part: ReportPart, release: Published, labels: Labels) -> list[str]:
     """Return the found keys of a query, window by window; none if its cells are listed."""
     if not part.origin.discovers:
         return []
-    ((_, keys),), (numbers,) = part.query.listed, (one for one in part.numbers if one.series.kind == "level")
+    ((key, keys),), (numbers,) = part.query.listed, (one for one in part.numbers if one.series.kind == "level")
     first = np.isfinite(numbers.value).argmax(axis=0)
     said = []
     for window in np.unique(first).tolist():
-        new = [str(keys[place]) for place in np.flatnonzero(first == window).tolist()]
+        new = [labels.cell([key], [str(keys[place])])[0] for place in np.flatnonzero(first == window).tolist()]
         more = f" and {len(new) - NAMED:,} more" if len(new) > NAMED else ""
-        said.append(f"{window_text(release, numbers, window)}: {', '.join(new[:NAMED])}{more}")
+        said.append(f"{window_of(release, numbers, window).name}: {', '.join(new[:NAMED])}{more}")
     return said
 
 
-def signals_of(part: ReportPart, release: Published) -> Iterator[dict[str, Any]]:
-    """Compare the noise of each series with its numbers."""
-    says = (
-        "cannot be distinguished from zero" if part.within is None else "have intervals wider than half of their range"
-    )
-    for one in part.numbers:
-        found = signal(one, within=part.within)
-        if found is not None:
-            advice = "Use fewer and larger cells, or longer windows."
-            yield {"query": part.name, "series": _kind(one, release), **told(found, says=says, advice=advice)}
-
-
-def _kind(numbers: Numbers, release: Published) -> str:
-    return series_text(series_document(numbers.series, release.plan))
-
-
-def latest(part: ReportPart, release: Published) -> dict[str, list[str]]:
-    """Return the last number of each series by window: of the only cell, of all cells together, or of each of few."""
-    found: dict[str, list[str]] = {}
-    for one in part.numbers:
-        if len(one.value):
-            found.setdefault(window_text(release, one, len(one.value) - 1), []).extend(_latest(one, part, release))
-    return found
-
-
-def _latest(numbers: Numbers, part: ReportPart, release: Published) -> Iterator[str]:
-    kind, cells = _kind(numbers, release), part.query.cells
+def latest(part: ReportPart, numbers: Numbers, kind: str, labels: Labels) -> Iterator[StatedNumber]:
+    """Yield the last numbers of a series: the sum of all cells, if it is known, then the largest cells."""
+    cells = part.query.cells
+    if not len(numbers.value):
+        return
     if numbers.together is not None:
-        of = " of all cells" if cells > 1 else ""
-        yield f"{kind}{of} {_with_interval(*numbers.together, numbers)}"
-    elif cells <= FEW:
-        for cell, label in enumerate(labels(part.query, np.arange(cells))):
-            text = _with_interval(numbers.value[:, cell], numbers.low[:, cell], numbers.high[:, cell], numbers)
-            yield f"{kind}, {', '.join(label)}: {text}"
-    elif not part.of and part.within is None:
-        yield f"{kind} of all cells {numbers.value[-1].sum():,.0f}, the sum of the published cells"
+        if cells > 1:
+            yield _stated(None, f"{kind} of all cells ", numbers.together, numbers)
+        else:
+            yield _stated({}, f"{kind} ", numbers.together, numbers)
+    elif cells > FEW and not part.of and part.within is None:
+        total = float(numbers.value[-1].sum())
+        text = f"{kind} of all cells {total:,.0f}, the sum of the published cells"
+        yield StatedNumber(cell=None, value=total, low=None, high=None, repeated=_repeated(numbers), text=text)
+    if cells == 1 and numbers.together is not None:
+        return
+    for place, values in cells_of(part, largest(numbers, LISTED)):
+        label = ", ".join(labels.cell(list(values), list(values.values())))
+        columns = numbers.value[:, place], numbers.low[:, place], numbers.high[:, place]
+        yield _stated(values, f"{kind}, {label}: ", columns, numbers)
+
+
+def largest(numbers: Numbers, most: int) -> NDArray[np.int64]:
+    """Return the cells in their order; of more than `most`, those with the largest numbers, the largest first."""
+    value = numbers.value
+    if value.shape[1] <= most:
+        return np.arange(value.shape[1])
+    return np.argsort(-np.nan_to_num(np.abs(value)).mean(axis=0), kind="stable")[:most]
+
+
+def cells_of(part: ReportPart, cells: NDArray[np.int64]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the number and the values of some cells."""
+    keys = [name for name, _ in part.query.by]
+    for cell, values in zip(cells.tolist(), texts_of(part.query, cells), strict=True):
+        yield cell, dict(zip(keys, values, strict=True))
+
+
+def _repeated(numbers: Numbers) -> bool:
+    return numbers.repeated is not None and bool(numbers.repeated[-1])
+
+
+def _stated(
+    cell: Mapping[str, str] | None, begin: str, columns: tuple[Floats, Floats, Floats], numbers: Numbers
+) -> StatedNumber:
+    """Return the last of some numbers with its interval; its text has this begin."""
+    known = [None if np.isnan(one[-1]) else float(one[-1]) for one in columns]
+    return StatedNumber(
+        cell=cell,
+        value=known[0],
+        low=known[1],
+        high=known[2],
+        repeated=_repeated(numbers),
+        text=f"{begin}{_with_interval(*columns, numbers)}",
+    )
 
 
 def _with_interval(value: Floats, low: Floats, high: Floats, numbers: Numbers) -> str:
@@ -168,36 +188,41 @@ def _interval(low: float, high: float) -> str:
     return f"with 95 % probability from {least} to {most}"
 
 
-def standing_out(part: ReportPart, release: Published) -> list[str]:
-    """Return a sentence for each number that stands out with its whole interval."""
-    said = []
-    for one in part.numbers:
-        if one.together is None:
-            continue
-        value, low, high = one.together
-        half = (high - low) / 2
-        name = _kind(one, release) + (" of all cells" if part.query.cells > 1 else "")
-        for place in sorted(outstanding(value, half).tolist()):
-            number, noise, usual = (rounded(n, half[place]) for n in (value[place], half[place], np.nanmedian(value)))
-            window = window_text(release, one, place)
-            said.append(f"{part.name}, {name}, {window}: {number} ± {noise}, where {usual} is usual")
-    return said
+def standing_out(part: ReportPart, numbers: Numbers, name: str, release: Published) -> Iterator[str]:
+    """Yield a sentence for each number of a series that stands out with its whole interval.
+
+    Args:
+        part: The part of the page.
+        numbers: The series.
+        name: Name of its numbers.
+        release: The public side of the release.
+    """
+    if numbers.together is None:
+        return
+    value, low, high = numbers.together
+    half = (high - low) / 2
+    name += " of all cells" if part.query.cells > 1 else ""
+    for place in sorted(outstanding(value, half).tolist()):
+        number, noise, usual = (rounded(n, half[place]) for n in (value[place], half[place], np.nanmedian(value)))
+        yield f"{name}, {window_of(release, numbers, place).name}: {number} ± {noise}, where {usual} is usual"
 
 
-def window_text(release: Published, numbers: Numbers, place: int) -> str:
-    """Return the name of the last window of a number.
+class NamedWindow(NamedTuple):
+    """A window: its name, and its start and end, UTC, in ISO 8601."""
+
+    name: str
+    start: str
+    end: str
+
+
+def window_of(release: Published, numbers: Numbers, place: int) -> NamedWindow:
+    """Return the window of a number; of a level, the one at whose end it is.
 
     Args:
         release: The release.
         numbers: A series of the release.
         place: Place of the number in the series.
     """
-    return end_text(release, release.bounds.end(place * numbers.series.every + numbers.series.width))
-
-
-def end_text(release: Published, moment: int) -> str:
-    """Return the end of a window in the schedule's zone; for midnight, the day that ends."""
-    local = release.local(moment)
-    if local % DAY == 0:
-        return f"end of {_START + timedelta(microseconds=local - DAY):%a %d %b %Y}"
-    return f"{_START + timedelta(microseconds=local):%Y-%m-%d %H:%M}"
+    last = place * numbers.series.every + numbers.series.width
+    start, end = (release.bounds.end(number) for number in (last - numbers.series.width, last))
+    return NamedWindow(window_name(release.local(start), release.local(end)), moment_text(start), moment_text(end))

@@ -1,13 +1,20 @@
 """The result of `slackwater report`."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
+import pyarrow as pa
+
+from pipelines.common.value import Value
+from pipelines.report.facts import Facts, StatedQuery, StatedSeries
 from privacy.counted import counted
+from transforms.common.shown_tables import html_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reported:
+class Reported(Value):
     """A page of published numbers.
 
     Attributes:
@@ -18,6 +25,8 @@ class Reported:
         until: End of the last published window; None for sanitised records.
         standing_out: Numbers that stand out by more than the noise; empty for sanitised records.
         records: Number of sanitised records; None for a release of sums.
+        facts: Everything that the page states about numbers; None for sanitised records.
+        pages: Paths of the separate pages of queries, if the page was split.
     """
 
     release: str
@@ -27,12 +36,14 @@ class Reported:
     until: str | None = None
     standing_out: tuple[str, ...] = ()
     records: int | None = None
+    facts: Facts | None = field(default=None, repr=False)
+    pages: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `slackwater report --json`."""
         document = {"release": self.release, "file": self.file, "signals": [*self.signals]}
-        if self.records is None:
-            return {**document, "until": self.until, "standing_out": [*self.standing_out]}
+        if self.facts is not None:
+            return {**self.facts.to_json(), **document, "pages": [*self.pages], "standing_out": [*self.standing_out]}
         return {**document, "records": self.records, "warnings": [*self.warnings]}
 
     def text(self) -> str:
@@ -43,3 +54,16 @@ class Reported:
         standing = [f"  stands out: {one}" for one in self.standing_out]
         warnings = [f"  warning: {one}" for one in self.warnings]
         return "\n".join([f"{self.release}: {what}, as a page in {self.file}", *standing, *warnings])
+
+    def _repr_html_(self) -> str:
+        said = f"<pre>{escape(self.text())}</pre>"
+        rows = [] if self.facts is None else [row for query, one in self.facts.series for row in _rows(query, one)]
+        return f"{said}{html_of(pa.Table.from_pylist(rows), local=lambda moment: moment)}" if rows else said
+
+
+def _rows(query: StatedQuery, series: StatedSeries) -> Iterator[dict[str, Any]]:
+    """Yield the latest numbers of a series as rows of a table for notebooks."""
+    for one in series.latest:
+        cell = "all cells" if one.cell is None else ", ".join(one.cell.values())
+        numbers = {"number": one.value, "95 % from": one.low, "to": one.high}
+        yield {"query": query.label, "kind": series.kind, "window": series.window, "cell": cell, **numbers}

@@ -168,8 +168,8 @@ def test_numbers_of_a_survey_without_reports_are_read_out_as_unknown(elsewhere, 
     last = small[1].find_element(By.CSS_SELECTOR, ".readout").text
 
     assert [figure.find_element(By.CSS_SELECTOR, "figcaption").text for figure in small][1] == NASTY
-    assert first == "at Mon 13 Jan 2025: unknown"
-    assert last == "at Mon 23 Jun 2025: -69,000 (-73,000 to -65,000)"
+    assert first == "week of 6 to 12 January 2025: unknown"
+    assert last == "week of 16 to 22 June 2025: -69,000 (-73,000 to -65,000)"
     assert logged(elsewhere) == []
 
 
@@ -181,12 +181,12 @@ def test_days_of_a_calendar_are_called_by_its_clocks(driver, tmp_path):
     driver.get(page.as_uri())
     resize(driver, 1280)
 
-    driver.find_element(By.CSS_SELECTOR, "#query-0 details summary").click()
-    rows = [row.text for row in driver.find_elements(By.CSS_SELECTOR, "#query-0 details tbody th")]
+    driver.find_element(By.CSS_SELECTOR, "#query-0 .charts details summary").click()
+    rows = [row.text for row in driver.find_elements(By.CSS_SELECTOR, "#query-0 .charts details tbody th")]
     told = faults(driver), logged(driver)
     driver.get(report)
 
-    assert rows[0] == "end of Thu 1 Jan 2026"
+    assert rows[0] == "1 January 2026"
     assert not any(":" in row for row in rows)
     assert told == ([], [])
 
@@ -207,26 +207,26 @@ def test_kinds_cells_and_search_change_the_charts(driver):
     query.find_elements(By.CSS_SELECTOR, "input[type=radio]")[1].click()
     query.find_element(By.CSS_SELECTOR, "select").send_keys("a", Keys.TAB)
     query.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("IMG")
-    query.find_element(By.CSS_SELECTOR, "summary").click()
+    query.find_element(By.CSS_SELECTOR, ".charts summary").click()
 
     assert text(driver, "#query-0 .large figcaption") == "covers, entered: a"
     assert [node.text for node in query.find_elements(By.CSS_SELECTOR, ".many figcaption")] == [NASTY]
-    assert len(query.find_elements(By.CSS_SELECTOR, "details tbody tr")) == 4
+    assert len(query.find_elements(By.CSS_SELECTOR, ".charts details tbody tr")) == 4
     assert logged(driver) == []
 
 
 def test_arrow_keys_read_out_numbers_as_the_pointer_does(driver):
     resize(driver, 1280)
     plot = driver.find_element(By.CSS_SELECTOR, "#query-1 .large .plot")
-    assert "walks, level: 4 numbers, end of Thu 1 Jan 2026 to end of Sun 4 Jan 2026" in plot.get_attribute("aria-label")
+    assert "walks, level: 4 numbers, 1 January 2026 to 4 January 2026" in plot.get_attribute("aria-label")
 
     plot.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
     by_key = text(driver, "#query-1 .large .readout")
     webdriver.ActionChains(driver).move_to_element_with_offset(plot, 60 - plot.size["width"] // 2, 0).perform()
     by_pointer = text(driver, "#query-1 .large .readout")
 
-    assert by_key.startswith("end of Fri 2 Jan 2026: ")
-    assert by_pointer.startswith("end of Thu 1 Jan 2026: ")
+    assert by_key.startswith("2 January 2026: ")
+    assert by_pointer.startswith("1 January 2026: ")
 
 
 def test_ranges_have_separate_charts_that_show_the_chosen_cell(driver, tmp_path: Path):

@@ -38,7 +38,7 @@ def test_a_rollback_is_refused_and_the_facts_of_a_release_are_published(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "data/all.parquet", changelog())
-    witness = "private: private\n  witness: elsewhere/wards\n  latest: csv"
+    witness = "private: private\n  witness: elsewhere/wards\n  latest: csv\n  report: after.html"
     (tmp_path / "elsewhere").mkdir()
     spec = write_spec(tmp_path, ("private: private", witness))
     spec.write_text(spec.read_text() + ABOUT)
@@ -53,9 +53,11 @@ def test_a_rollback_is_refused_and_the_facts_of_a_release_are_published(
 
     # The manifest states the facts as they are now, and the versions.
     assert list(facts)[: len(FACTS)] == list(FACTS)
-    assert {*facts} - {*FACTS} == {"title", "description", "label beds"}
+    assert {*facts} - {*FACTS} == {"title", "description", "contact", "label beds"}
     assert FIRST_TEXT in facts["curator"]
-    assert disclosed(tmp_path) == {**facts, "curator": facts["curator"].replace(FIRST_TEXT, SECOND_TEXT)}
+    new = {name: facts[name].replace(FIRST_TEXT, SECOND_TEXT) for name in ("curator", "contact")}
+    assert disclosed(tmp_path) == {**facts, **new}
+    assert f"Contact: {SECOND_TEXT}" in (tmp_path / "after.html").read_text()
     epochs = json.loads((tmp_path / "public/manifest.json").read_text())["epochs"]
     assert [(epoch["program"], epoch["sampler"], epoch["witnessed"]) for epoch in epochs] == [(program(), 1, True)] * 2
     kept = [json.loads(path.read_text()) for path in sorted((tmp_path / "private/commits").iterdir())]
@@ -70,7 +72,9 @@ def test_a_rollback_is_refused_and_the_facts_of_a_release_are_published(
         assert slackwater("report", given, "-o", "page.html").code == 0
         page = Elements((tmp_path / "page.html").read_text())
         assert "img" not in [tag for tag, _ in page.found]
-        assert page.text.count(NASTY) == 8  # in three facts, twice as a title and as a heading, and in the description
+        assert (
+            page.text.count(NASTY) == 12
+        )  # in three facts, twice as a title, in the description, and where the query is named
         assert f"{NASTY} in `wards`" in page.text
         assert f"Contact: {contact}" in page.text
         assert [fact.heading for fact in FACTS.values() if fact.heading not in page.text] == []

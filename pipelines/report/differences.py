@@ -1,0 +1,205 @@
+"""Differences of published numbers: of the last window and earlier ones, and of cells. Whether each change is real.
+
+The interval of a difference of counts or sums follows from the covariance of the noise, as `slackwater answer` does it.
+For other numbers both 95 % intervals hold at once with at least 90 % probability, and so does the interval that they
+give for the difference.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from pipelines.pages.numbers import Floats, Numbers, outward, rounded
+from pipelines.published.labels import Labels
+from pipelines.published.release import Published
+from pipelines.published.sums import HIGHER, LOWER, REAL, UNCLEAR, sum_errors, verdict, why_unknown, why_wrong
+from pipelines.report.facts import StatedDifference
+from pipelines.report.parts import FEW, ReportPart, cells_of, largest, window_of
+from pipelines.spec.durations import MONTH
+from privacy.estimates import CONFIDENCE
+from transforms.common.dates import DAY
+
+EARLIER = (DAY, 7 * DAY)
+"""Distances to earlier windows with which the last one is compared, besides the window before and a year before."""
+
+YEAR = 364 * DAY
+"""A year before, on the same day of the week; for windows of months it is twelve months."""
+
+BOTH = 2 * CONFIDENCE - 1
+"""Least probability with which two 95 % intervals hold at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compared:
+    """What differences of a series are computed from.
+
+    Attributes:
+        errors: Half widths of weights of cells that were computed before, by the weights and the earlier window.
+    """
+
+    part: ReportPart
+    numbers: Numbers
+    release: Published
+    labels: Labels
+    exact: bool
+    errors: dict[object, float] = field(default_factory=dict)
+
+    @property
+    def last(self) -> int:
+        return len(self.numbers.value) - 1
+
+
+def differences(part: ReportPart, numbers: Numbers, release: Published, labels: Labels) -> list[StatedDifference]:
+    """Return the differences of a series: first of windows, then of cells.
+
+    Args:
+        part: The part of the page.
+        numbers: The series.
+        release: The public side of the release.
+        labels: Labels of cells.
+    """
+    exact = not part.of and not part.origin.discovers
+    exact = exact and why_unknown(part.origin, numbers.series, release.plan) is None
+    of = _Compared(part=part, numbers=numbers, release=release, labels=labels, exact=exact)
+    return [] if of.last < 0 else [*_of_windows(of), *_of_cells(of)]
+
+
+def _of_windows(of: _Compared) -> Iterator[StatedDifference]:
+    cells, before = of.part.query.cells, [*_before(of)]
+    everything = np.ones(cells)
+    if cells > 1 and of.exact and why_wrong(of.part.origin, of.release.plan, everything) is None:
+        for back in before:
+            yield from _difference(of, everything, None, None, back)
+    for cell, values in cells_of(of.part, largest(of.numbers, FEW)):
+        for back in before:
+            yield from _difference(of, _only(cell, cells), values, values, back)
+
+
+def _of_cells(of: _Compared) -> Iterator[StatedDifference]:
+    """Yield the differences of each two of few cells; of many cells, of the largest and the next ones."""
+    cells = of.part.query.cells
+    chosen = [*cells_of(of.part, largest(of.numbers, FEW))] if cells > 1 else []
+    pairs = [*combinations(chosen, 2)] if cells <= FEW else [(chosen[0], other) for other in chosen[1:]]
+    for (cell, values), (other, minus) in pairs:
+        yield from _difference(of, _only(cell, cells) - _only(other, cells), values, minus, 0)
+
+
+def _only(cell: int, cells: int) -> Floats:
+    weights = np.zeros(cells)
+    weights[cell] = 1.0
+    return weights
+
+
+def _before(of: _Compared) -> Iterator[int]:
+    """Yield by how many numbers of the series earlier ones are before the last one."""
+    step = of.numbers.series.every * of.release.spec.schedule.every
+    year = 12 * MONTH if of.release.spec.schedule.every % MONTH == 0 else YEAR
+    far = [length // step for length in (*EARLIER, year) if length % step == 0]
+    yield from (back for back in dict.fromkeys([1, *far]) if 0 < back <= of.last)
+
+
+def _difference(
+    of: _Compared,
+    weights: Floats,
+    cell: dict[str, str] | None,
+    minus_cell: dict[str, str] | None,
+    back: int,
+) -> Iterator[StatedDifference]:
+    """Yield the difference of a sum of cells and the same sum `back` numbers earlier; 0: at the last window alone.
+
+    Nothing if one of the numbers is unknown.
+    """
+    numbers, last, other = of.numbers, of.last, of.last - back
+    value = float(numbers.value[last] @ weights) - (float(numbers.value[other] @ weights) if back else 0.0)
+    if np.isnan(value):
+        return
+    if of.exact:
+        half = _half(of, weights, other if back else None)
+        low, high = value - half, value + half
+    else:
+        low, high = _by_intervals(numbers, weights, last, other)
+    window, before = (window_of(of.release, numbers, place) for place in (last, other))
+    known = not np.isnan(low)
+    real = verdict(low, high)
+    name = partial(_name, of)
+    first = f"{name(cell)}, {window.name}"
+    second = before.name if back else name(minus_cell)
+    probability = CONFIDENCE if of.exact else BOTH
+    yield StatedDifference(
+        cell=cell,
+        minus_cell=minus_cell,
+        window=window.name,
+        minus_window=before.name,
+        window_end=window.end,
+        minus_window_end=before.end,
+        value=value,
+        low=float(low) if known else None,
+        high=float(high) if known else None,
+        probability=round(probability, 9),
+        real=real,
+        name=first,
+        minus_name=second,
+        text=f"{first}, minus {second}: {difference_text(value, low, high, probability)}: {REAL[real]}",
+    )
+
+
+def _name(of: _Compared, cell: dict[str, str] | None) -> str:
+    if cell is None:
+        return "all cells"
+    return ", ".join(of.labels.cell(list(cell), list(cell.values()))) or of.part.query.name
+
+
+def difference_text(value: float, low: float, high: float, probability: float) -> str:
+    """Return a difference with its interval, as text.
+
+    >>> difference_text(12.04, 3.0, 21.0, 0.95)
+    '+12.0, with 95 % probability from 3.0 to 21.0'
+    """
+    if np.isnan(low):
+        return f"{value:+,.6g}"
+    least, most = outward(low, high)
+    sign = "+" if value > 0 else ""
+    number = rounded(value, (high - low) / 2)
+    return f"{sign}{number}, with {probability:.0%} probability from {least} to {most}".replace("%", " %")
+
+
+def _half(of: _Compared, weights: Floats, other: int | None) -> float:
+    """Return the half width of the exact interval of a difference; not a number if it is unknown.
+
+    Unless the noise of cells is shared, it depends on the number of cells alone, so that it is computed once.
+    """
+    query, series, plan = of.part.origin, of.numbers.series, of.release.plan
+    part = next(one for one in plan.of_query(_place(of)) if series in one.series)
+    key = (weights.tobytes() if part.together else int(np.count_nonzero(weights)), other)
+    if key not in of.errors:
+        repeated = of.numbers.repeated
+        _, widths = sum_errors(
+            query,
+            series,
+            plan,
+            weights,
+            wanted=np.array([of.last]),
+            others=None if other is None else np.array([other]),
+            sampled=[] if repeated is None else (~repeated).tolist(),
+        )
+        of.errors[key] = float(widths[0])
+    return of.errors[key]
+
+
+def _place(of: _Compared) -> int:
+    return next(place for place, one in enumerate(of.release.plan.demands) if one.name == of.part.origin.name)
+
+
+def _by_intervals(numbers: Numbers, weights: Floats, last: int, other: int) -> tuple[float, float]:
+    """Return an interval of a difference from those of both numbers: of two windows of one cell, or of two cells."""
+    first = int(np.argmax(weights))
+    second = int(np.argmin(weights)) if weights.min() < 0 else first
+    low = numbers.low[last, first] - numbers.high[other, second]
+    return float(low), float(numbers.high[last, first] - numbers.low[other, second])
+
+
+ANSWERS = {HIGHER: "yes, higher", LOWER: "yes, lower", UNCLEAR: "cannot be told from the noise"}
+"""Answers in a table; otherwise unknown."""

@@ -1,0 +1,97 @@
+"""The facts of a report, from the published numbers of a release."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pipelines.pages import definitions, words
+from pipelines.pages.noise import told
+from pipelines.pages.numbers import Numbers, signal
+from pipelines.published.release import Published
+from pipelines.report.differences import differences
+from pipelines.report.facts import Facts, StatedQuery, StatedSeries
+from pipelines.report.label import Stated
+from pipelines.report.parts import ReportPart, latest, standing_out, window_of
+from pipelines.spec.series import series_document, series_text
+from pipelines.spec.times import moment_text
+
+
+def facts_of(release: Published, parts: Sequence[ReportPart], about: Stated) -> Facts:
+    """Return the facts about a release.
+
+    Args:
+        release: The public side of the release.
+        parts: All published numbers.
+        about: What the curator states.
+    """
+    spec, plan = release.spec, release.plan
+    return Facts(
+        release=spec.release,
+        title=about.texts.get("title", spec.release),
+        **{name: about.texts.get(name, "") for name in ("description", "source", "contact")},
+        start=moment_text(release.bounds.start),
+        until=release.until,
+        windows=release.windows,
+        window=spec.schedule.length,
+        numbers=int(sum(one.value.size for part in parts for one in part.numbers)),
+        epsilon=plan.budget.epsilon,
+        delta=plan.budget.delta,
+        covers=words.covered(spec),
+        queries=tuple(_query(part, release, about) for part in parts),
+        disclosure=dict(about.facts),
+    )
+
+
+def _query(part: ReportPart, release: Published, about: Stated) -> StatedQuery:
+    spec = release.spec
+    measured, _, *others = words.measured(part.origin, part.of, spec)
+    meanings = definitions.meanings(part.origin, spec)
+    return StatedQuery(
+        query=part.origin.name,
+        of=part.of,
+        label=about.heading(part),
+        measured=(measured, *others),
+        coverage=definitions.coverage(part.origin, spec),
+        series=tuple(
+            _series(part, one, meaning, release, about) for one, meaning in zip(part.numbers, meanings, strict=True)
+        ),
+    )
+
+
+def _series(part: ReportPart, numbers: Numbers, meaning: str, release: Published, about: Stated) -> StatedSeries:
+    kind, last = series_text(series_document(numbers.series, release.plan)), len(numbers.value) - 1
+    window, start, end = ("", "", "") if last < 0 else window_of(release, numbers, last)
+    return StatedSeries(
+        kind=kind,
+        meaning=meaning,
+        window=window,
+        window_start=start,
+        window_end=end,
+        latest=tuple(latest(part, numbers, kind, about.names)),
+        cells=part.query.cells,
+        differences=tuple(differences(part, numbers, release, about.names)),
+        standing_out=tuple(standing_out(part, numbers, f"{about.heading(part)}, {kind}", release)),
+        noise=_noise(part, numbers),
+    )
+
+
+def _noise(part: ReportPart, numbers: Numbers) -> dict[str, Any] | None:
+    """Compare the noise of a series with its numbers."""
+    says = (
+        "cannot be distinguished from zero" if part.within is None else "have intervals wider than half of their range"
+    )
+    found = signal(numbers, within=part.within)
+    if found is None:
+        return None
+    return told(found, says=says, advice="Use fewer and larger cells, or longer windows.")
+
+
+def has_negative(parts: Sequence[ReportPart]) -> bool:
+    """Return whether a number is below zero that cannot be without noise."""
+    return any((one.value < 0).any() for part in parts for one in part.numbers if part.query.measure.low >= 0)
+
+
+def has_unknown(parts: Sequence[ReportPart]) -> bool:
+    """Return whether a number has no known interval."""
+    return any(np.isnan(one.high - one.low).any() for part in parts for one in part.numbers)

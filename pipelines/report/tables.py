@@ -1,0 +1,153 @@
+"""Plain tables of a report, which need no script: the latest numbers of a query, also as CSV, and differences."""
+
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipelines.pages import html
+from pipelines.pages.numbers import Numbers, outward, rounded
+from pipelines.published.labels import Labels
+from pipelines.published.release import Published
+from pipelines.report.differences import ANSWERS, difference_text
+from pipelines.report.facts import StatedDifference, StatedQuery
+from pipelines.report.parts import ReportPart, cells_of, largest, window_of
+from privacy.counted import counted
+from transforms.common.output_formats import OUTPUT_FORMATS
+from transforms.common.shown_tables import for_spreadsheets
+
+SHOWN, SAVED = 400, 10_000
+"""Most rows of all plain tables of a page, and of all its CSV files; each has at least one window, or its largest
+cells."""
+
+OPEN = 9
+"""Most differences that a page shows at once; more are folded."""
+
+
+def plain_table(part: ReportPart, stated: StatedQuery, release: Published, labels: Labels, *, queries: int) -> str:
+    """Return the latest numbers of a part of the page as a folded table, with a link that saves them as CSV.
+
+    Args:
+        part: The numbers.
+        stated: The facts about them.
+        release: The public side of the release.
+        labels: Labels of columns and cells.
+        queries: Number of parts that share the page.
+    """
+    shown, saved = (most // queries // max(1, len(part.numbers)) for most in (SHOWN, SAVED))
+    keys = [name for name, _ in part.query.by]
+    rows = [
+        row for numbers, one in _with_kinds(part, stated) for row in _rows(part, numbers, one, release, labels, shown)
+    ]
+    content, count = _csv(part, stated, release, saved)
+    every = sum(one.value.size for one in part.numbers)
+    left = "" if count == every else f", the latest ones of {every:,}; <code>slackwater show</code> prints all"
+    heading = ("window", "kind", *map(labels.column, keys), "number", "95 % from", "to")
+    return html.folded(
+        "Plain table, and numbers as CSV",
+        [
+            html.download(f"{_file_name(stated)}.csv", content, f"Save {counted(count, 'number')} as CSV"),
+            f'<p class="note">The CSV file has {counted(count, "number")}{left}. Its names and times are those of the '
+            "published files.</p>\n",
+            html.table(f"{stated.label}: the latest numbers", heading, rows, words=2 + len(keys)),
+        ],
+    )
+
+
+def page_name(output: str, place: int, query: StatedQuery) -> str:
+    """Return the path of the separate page of a query, next to that of the whole release."""
+    return f"{output.removesuffix('.html')}-{place + 1}-{_file_name(query)}.html"
+
+
+def _file_name(stated: StatedQuery) -> str:
+    return "-".join(
+        "".join(sign if sign.isalnum() else "-" for sign in one) for one in (stated.query, stated.of) if one
+    )
+
+
+def _with_kinds(part: ReportPart, stated: StatedQuery) -> Iterator[tuple[Numbers, str]]:
+    yield from ((numbers, one.kind) for numbers, one in zip(part.numbers, stated.series, strict=True))
+
+
+def _chosen(numbers: Numbers, most: int) -> tuple[range, NDArray[np.int64]]:
+    """Return the places of the last numbers and the cells, so that there are at most this many, or one."""
+    windows, cells = numbers.value.shape
+    chosen = largest(numbers, max(1, most))
+    last = min(windows, max(1, most // len(chosen))) if cells else 0
+    return range(windows - last, windows), chosen
+
+
+def _rows(
+    part: ReportPart, numbers: Numbers, kind: str, release: Published, labels: Labels, most: int
+) -> Iterator[tuple[str, ...]]:
+    """Yield rows for people, the last window first."""
+    places, chosen = _chosen(numbers, most)
+    cells = [(cell, labels.cell(list(one), list(one.values()))) for cell, one in cells_of(part, chosen)]
+    for place in reversed(places):
+        window = window_of(release, numbers, place).name
+        for cell, label in cells:
+            value, low, high = (float(one[place, cell]) for one in (numbers.value, numbers.low, numbers.high))
+            yield (window, kind, *label, *_texts(value, low, high))
+
+
+def _texts(value: float, low: float, high: float) -> tuple[str, str, str]:
+    if np.isnan(value):
+        return "unknown", "", ""
+    if np.isnan(high - low):
+        return f"{value:,.6g}", "", ""
+    return rounded(value, (high - low) / 2), *outward(low, high)
+
+
+def _csv(part: ReportPart, stated: StatedQuery, release: Published, most: int) -> tuple[bytes, int]:
+    """Return the latest numbers as a CSV file with the columns of the published files, and how many there are."""
+    tables = []
+    for numbers, kind in _with_kinds(part, stated):
+        places, chosen = _chosen(numbers, most)
+        windows = [window_of(release, numbers, place) for place in places]
+        values = [one for _, one in cells_of(part, chosen)]
+        columns = {
+            "query": [stated.query] * (len(windows) * len(chosen)),
+            "kind": [f"{kind}, {stated.of}" if stated.of else kind] * (len(windows) * len(chosen)),
+            "window_start": [one.start for one in windows for _ in values],
+            "window_end": [one.end for one in windows for _ in values],
+            **{name: [one[name] for one in values] * len(windows) for name, _ in part.query.by},
+        }
+        numbered = {
+            name: pa.array(column[places.start : places.stop, chosen].ravel(), from_pandas=True)
+            for name, column in (("value", numbers.value), ("ci_low", numbers.low), ("ci_high", numbers.high))
+        }
+        texts = {name: pa.array(column, pa.string()) for name, column in columns.items()}
+        tables.append(pa.table({**texts, **numbered}))
+    table, file = pa.concat_tables(tables), BytesIO()
+    OUTPUT_FORMATS["csv"].write(for_spreadsheets(table), file)
+    return file.getvalue(), table.num_rows
+
+
+def differences_table(stated: StatedQuery) -> str:
+    """Return the differences of a part of the page as a table that answers which are real; empty without any."""
+    found = [(one.kind, difference) for one in stated.series for difference in one.differences]
+    if not found:
+        return ""
+    several = len(stated.series) > 1
+    table = html.table(
+        f"{stated.label}: differences",
+        ("what", "minus", "difference", "interval", "is it real?"),
+        [_difference_row(f"{kind}, " if several else "", one) for kind, one in found],
+        words=5,
+    )
+    note = html.paragraph(
+        "A difference is real if its interval does not contain 0. Of 100 differences that are 0 without noise, about "
+        "5 look real by chance. Numbers are those of the bounded data. Others: `slackwater answer`."
+    )
+    if len(found) <= OPEN:
+        return html.heading("Is the change real?") + table + note
+    return html.folded(f"Is the change real? {counted(len(found), 'difference')}", [table, note])
+
+
+def _difference_row(kind: str, one: StatedDifference) -> Sequence[str]:
+    ends = (np.nan, np.nan) if one.low is None or one.high is None else (one.low, one.high)
+    number, _, interval = difference_text(one.value, *ends, one.probability).partition(", with ")
+    answer = ANSWERS.get(one.real, "unknown")
+    return f"{kind}{one.name}", one.minus_name, number, interval.replace(" probability from", ":"), answer

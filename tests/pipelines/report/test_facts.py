@@ -1,0 +1,242 @@
+"""Facts of a report: they agree with the page, with published numbers and with `answer`."""
+
+import base64
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slackwater
+from pipelines import cli
+from pipelines.pages.numbers import Numbers
+from pipelines.published.release import published
+from pipelines.published.sums import sum_errors
+from pipelines.report.differences import differences
+from pipelines.report.facts import StatedDifference
+from pipelines.report.label import Stated
+from pipelines.report.parts import parts_of
+from pipelines.report.stating import facts_of
+from pipelines.report.tables import _chosen
+from tests.pipelines.pages.elements import Elements
+from tests.releases.continued import unpacked
+
+RELEASES = Path(__file__).parents[2] / "releases/0.3.0"
+
+
+class Made:
+    """A page with its facts."""
+
+    def __init__(self, public: Path, folder: Path) -> None:
+        self.public, self.file = public, folder / "page.html"
+        self.reported = slackwater.report(public, output=self.file)
+        self.html = self.file.read_text()
+        self.text = Elements(self.html).text
+        assert self.reported.facts is not None
+        self.facts = self.reported.facts
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("facts")
+    return Made(unpacked(RELEASES / "everything", folder) / "public", folder)
+
+
+def test_the_page_states_every_fact(made: Made) -> None:
+    text = made.text
+    for query in made.facts.queries:
+        section = text.partition(f"{query.label} {query.measured[0]}")[2]
+        assert section
+        assert query.coverage in text
+        for series in query.series:
+            assert f"{series.kind}: {series.meaning}." in section
+            assert series.window in section
+            together = [one.text for one in series.latest if not one.cell]
+            told = together or ([one.text for one in series.latest] if series.cells <= 6 else [])
+            assert [one for one in told if one not in section] == []
+            for one in series.differences:
+                assert f"{one.name}" in section
+                assert one.minus_name in section
+    assert all(said in text for said in made.facts.disclosure.values())
+    assert f"{made.facts.numbers:,} numbers from {made.facts.windows} windows of 1 day" in text
+
+
+def test_json_has_the_facts_of_the_page(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["report", str(made.public), "-o", str(made.file), "--json"]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    facts = json.loads(json.dumps(made.facts.to_json()))
+    assert {name: told[name] for name in facts} == facts
+    assert told.keys() - facts.keys() == {"file", "pages", "signals", "standing_out"}
+    documented = (Path(__file__).parents[3] / "docs/reference/outputs.md").read_text()
+    (section,) = re.findall(r"### Facts of a report\n(.*?)\n### ", documented, re.DOTALL)
+    query = told["queries"][0]
+    series = query["series"][0]
+    members = [*told, *query, *series, *series["latest"][0], *series["differences"][0], *series["noise"]]
+    assert [name for name in members if f"`{name}`" not in section] == []
+
+
+def test_the_latest_numbers_are_the_published_ones(made: Made) -> None:
+    table = slackwater.show(made.public).table.to_pylist()
+    for query in made.facts.queries:
+        for series in query.series:
+            kind = f"{series.kind.split()[0]}_quantile" if query.of else series.kind.split()[0]
+            rows = [
+                row["value"]
+                for row in table
+                if (row["query"], row["kind"]) == (query.query, kind)
+                and f"{row['window_end']:%Y-%m-%dT%H:%M:%SZ}" == series.window_end
+            ]
+            stated = [one.value for one in series.latest if one.cell is not None]
+            assert stated == rows
+            assert len(rows) == series.cells
+
+
+def test_differences_of_windows_and_cells_are_those_of_answer(made: Made) -> None:
+    compared = 0
+    for query in made.facts.queries:
+        if query.query not in ("covers", "walks", "filtered", "pairs", "poles") or query.of:
+            continue
+        for series in query.series:
+            for one in series.differences:
+                found = answered(made.public, query.query, series.kind.split()[0], one)
+                assert (one.value, one.low, one.high) == pytest.approx(found, abs=1e-9)
+                assert one.probability == 0.95
+                compared += 1
+    assert compared > 20
+
+
+def answered(public: Path, query: str, kind: str, one: StatedDifference) -> tuple[float, float, float]:
+    """Return the same difference by `answer`."""
+    where, less = (
+        " and ".join(f"{name} = '{value}'" for name, value in (cell or {}).items()) or None
+        for cell in (one.cell, one.minus_cell)
+    )
+    windows = {"window": one.window_end}
+    if one.window_end == one.minus_window_end:
+        windows["minus_where"] = str(less)
+    else:
+        windows["minus"] = one.minus_window_end
+    found = slackwater.answer(public, query=query, kind=kind, where=where, **windows)  # type: ignore[arg-type]
+    (row,) = found.table.to_pylist()
+    assert found.real == (one.real,)
+    return row["value"], row["ci_low"], row["ci_high"]
+
+
+def test_other_differences_hold_both_intervals(made: Made) -> None:
+    """Of a median and of a mean: from the ends of both intervals, with 90 %."""
+    for name, of in (("ages", "quantiles"), ("squares", "")):
+        query = next(one for one in made.facts.queries if (one.query, one.of) == (name, of))
+        (series,) = query.series
+        one = series.differences[0]
+        table = slackwater.show(made.public, query=[name]).table.to_pylist()
+        rows = [row for row in table if row["kind"] == ("level_quantile" if of else "level")][-2:]
+        assert one.probability == 0.9
+        assert (one.low, one.high) == pytest.approx(
+            (rows[1]["ci_low"] - rows[0]["ci_high"], rows[1]["ci_high"] - rows[0]["ci_low"])
+        )
+
+
+def test_a_repeated_number_has_no_difference_with_an_interval(made: Made) -> None:
+    (steered,) = (one.series[0] for one in made.facts.queries if one.query == "steered")
+
+    repeated = [one for one in steered.differences if one.low is None]
+    assert steered.latest[0].repeated == bool(repeated)
+    assert {one.real for one in repeated} <= {"unknown"}
+
+
+def test_a_day_a_week_and_a_year_before_are_compared_if_they_are_published(made: Made) -> None:
+    release = published(str(made.public))
+    part = next(part for part in parts_of(release) if part.name == "walks")
+    (level, _) = part.numbers
+    few = differences(part, level, release, Stated().names)
+    ends = {one.minus_window_end for one in few}
+
+    assert ends == {"2026-01-04T00:00:00Z"}  # four days are published, so no week
+    assert [one.real for one in few] == ["higher"]
+
+
+def test_a_half_width_is_that_of_the_noise_and_not_of_a_single_number(made: Made) -> None:
+    """Two levels of one tree share noisy sums, so their difference has another error than the root of both squares."""
+    release = published(str(made.public))
+    query = next(one for one in release.spec.queries if one.name == "walks")
+    level = query.publish[0]
+    alone = sum_errors(query, level, release.plan, np.ones(1), wanted=np.array([2, 3]), others=None, sampled=[])
+    both = sum_errors(query, level, release.plan, np.ones(1), wanted=np.array([3]), others=np.array([2]), sampled=[])
+
+    assert both[0, 0] < 0.99 * float(np.hypot(*alone[0]))
+
+
+def test_the_plain_table_and_its_csv_hold_the_published_numbers(made: Made) -> None:
+    (section,) = re.findall(r'<section id="query-0".*?</section>', made.html, re.DOTALL)
+    (content,) = re.findall(r'download="covers.csv" href="data:text/csv;charset=utf-8;base64,([^"]+)"', section)
+    rows = [*csv.DictReader(io.StringIO(base64.b64decode(content).decode()))]
+    table = slackwater.show(made.public, query=["covers"]).table.to_pylist()
+
+    assert [(row["kind"], row["window_end"], row["ward"], float(row["value"])) for row in rows] == [
+        (row["kind"], f"{row['window_end']:%Y-%m-%dT%H:%M:%SZ}", row["ward"], row["value"]) for row in table
+    ]
+    plain = section.partition("Plain table")[2]
+    assert plain.count('<th scope="row">') == len(rows)
+
+
+def test_labels_are_on_the_page_and_in_its_tables_and_not_in_the_csv(made: Made) -> None:
+    release = published(str(made.public))
+    texts = {
+        "label covers": "Covers <b>",
+        "column ward": "Ward",
+        "cell ward: a": "Alpha",
+        "title": "T",
+        "contact": "me@x",
+    }
+    about = Stated(texts)
+    parts = [part for part in parts_of(release) if part.name == "covers"]
+
+    facts = facts_of(release, parts, about)
+
+    (query,) = facts.queries
+    assert (facts.title, facts.contact, query.label) == ("T", "me@x", "Covers <b>")
+    assert any(one.text.startswith("level, Alpha: ") for one in query.series[0].latest)
+    assert any(
+        one.name.startswith("Alpha, 4 January 2026") and one.minus_name == "b" for one in query.series[0].differences
+    )
+    assert query.series[0].latest[1].cell == {"ward": "a"}
+    assert about.labelled({"keys": ["ward"], "cells": [["a"], ["b"]]}) == {
+        "keys": ["Ward"],
+        "cells": [["Alpha"], ["b"]],
+    }
+
+
+def test_a_split_report_has_a_page_for_each_query_that_links_back(made: Made, tmp_path: Path) -> None:
+    reported = slackwater.report(made.public, output=tmp_path / "a page.html", split=True)
+
+    home = (tmp_path / "a page.html").read_text()
+    assert len(reported.pages) == len(made.facts.queries)
+    assert "<script" not in home
+    for path, query in zip(reported.pages, made.facts.queries, strict=True):
+        page = Path(path).read_text()
+        assert f'href="{Path(path).name.replace(" ", "%20")}"' in home
+        assert 'href="a%20page.html"' in page
+        assert query.series[0].latest[0].text in Elements(page).text
+        assert page.count('class="charts" data-place="0"') == 1
+
+
+def test_a_large_release_has_its_latest_windows_in_the_plain_table(made: Made) -> None:
+    value = np.tile(np.arange(30.0), (100, 1))
+    numbers = Numbers(
+        series=parts_of(published(str(made.public)))[0].numbers[0].series,
+        value=value,
+        low=value,
+        high=value,
+        total=None,
+    )
+
+    places, cells = _chosen(numbers, 65)
+    few, largest = _chosen(replace(numbers), 4)
+
+    assert (places, len(cells)) == (range(98, 100), 30)
+    assert (few, largest.tolist()) == (range(99, 100), [29, 28, 27, 26])
