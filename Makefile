@@ -27,7 +27,7 @@ RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install lock docs reference demo demo-local demo-map flink check test audit search lint style type quick newest suite programs bench \
+.PHONY: help install lock docs reference demo demo-local demo-map gallery flink check test audit search lint style type quick newest suite programs bench \
   errors clean
 
 # One process compiles for all others, even if the shell forbids compiled files.
@@ -96,6 +96,9 @@ demo-map: $(READY)  ## map stops by the police of Minneapolis in 2017, as a pict
 	$(BIN)/slackwater run examples/stops/spec.yaml
 	$(BIN)/slackwater run examples/stops/near.yaml
 	@$(BIN)/python -m examples.stops.show
+
+gallery: $(READY)  ## make pages of five releases of different kinds, from synthetic changelogs
+	$(BIN)/python -m examples.gallery.build
 
 flink: $(READY)  ## publish the demo's flights with a real Flink cluster on this machine; needs Java and Maven
 	$(BIN)/python -m examples.flights.build
