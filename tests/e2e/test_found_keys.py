@@ -110,8 +110,8 @@ def test_the_report_lists_keys_by_the_window_in_which_they_were_found(released, 
 
     page = Path(report("spec.yaml", output="page.html").file).read_text()
 
-    assert "end of Thu 01 Jan 2026: Hof, Ulm" in page
-    assert "end of Sun 04 Jan 2026: Rom" in page
+    assert "1 January 2026: Hof, Ulm" in page
+    assert "4 January 2026: Rom" in page
     assert "Alone" not in page
 
 

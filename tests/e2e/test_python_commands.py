@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import slackwater
-from pipelines.commands import Value
+from pipelines.common.value import Value
 from tests.e2e.specs import CommandLine, changelog, write, write_spec
 
 MOMENT = "2026-01-04T00:00:00Z"
