@@ -15,6 +15,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines.common.version import program
 from pipelines.disclosure.facts import Subject, disclosure, page_texts
+from pipelines.epochs.found_keys import found_keys
 from pipelines.epochs.job import Before, Job
 from pipelines.epochs.plans import committed_plan, plan_json
 from pipelines.spec.load import Spec
@@ -96,6 +97,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt, commits: Sequence[Commit])
         sampler=SAMPLERS,
         witnessed=spec.output.witness is not None,
         disclosure={} if facts == disclosed(commits) else facts,
+        found=found_keys(job, attempt, spec.output.format, commits),
     )
 
 

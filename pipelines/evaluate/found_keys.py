@@ -38,13 +38,14 @@ def errors_of_found(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], number: i
     assert part is not None
     grid = job.plan.demands[number].measure.components[0].grid
     bounded, exact = _both(sums, number)
-    levels = [np.cumsum(of.dense(bounded.keys, windows), axis=0) for of in (bounded, exact)]
+    levels = [np.cumsum(of.dense(bounded.keys, windows, part.cells), axis=0) for of in (bounded, exact)]
     errors, listed = [ErrorSums() for _ in part.series], np.zeros(len(bounded.keys))
     spreads = found_spreads(part, windows)
     for run in range(runs):
         _, shown = publish(part, None, NewSums(windows=windows, sums=bounded))
         key = pc.index_in(shown["key"], value_set=bounded.keys).to_numpy()
         listed[np.unique(key)] += 1
+        key = key * part.cells + np.arange(len(key)) % part.cells
         end, place = shown["window"].to_numpy(), shown["series"].to_numpy()
         for at, (series, found) in enumerate(zip(part.series, errors, strict=True)):
             own = place == at
@@ -63,7 +64,8 @@ def errors_of_found(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], number: i
         {**series_document(series, job.plan), **found.summary()}
         for series, found in zip(part.series, errors, strict=True)
     ]
-    sizes = np.rint(levels[0].max(axis=0, initial=0) * grid).astype(np.int64)
+    of_keys = levels[0].reshape(windows + 1, -1, part.cells).sum(axis=2)
+    sizes = np.rint(of_keys.max(axis=0, initial=0) * grid).astype(np.int64)
     return {
         "strategy": job.plan.strategies[number],
         "numbers": numbers,
@@ -93,13 +95,16 @@ def _by_size(sizes: np.ndarray, shares: np.ndarray) -> list[dict[str, Any]]:
 
 def truth_of_found(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], number: int) -> Iterator[pa.Table]:
     """Yield the rows of all keys without noise, found or not, as `truth_of` does for listed cells."""
-    windows = job.aggregation.timeline.windows
+    windows, query = job.aggregation.timeline.windows, job.aggregation.queries[number]
     bounded, exact = _both(sums, number)
-    few = max(1, TOGETHER // (windows + 1))
+    few = max(1, TOGETHER // ((windows + 1) * query.each))
     for first in range(0, len(bounded.keys), few):
         keys = bounded.keys[first : first + few]
         aggregation = job.aggregation.with_listed(number, keys.to_pylist())
-        exact_leaves, bounded_leaves = (of.dense(keys, windows)[None] for of in (exact, bounded))
+        in_order = np.argsort(query.places(len(keys)).ravel())
+        exact_leaves, bounded_leaves = (
+            of.dense(keys, windows, query.each)[None][..., in_order] for of in (exact, bounded)
+        )
         series = job.plan.demands[number].series
         yield truth_table(exact_leaves, bounded_leaves, aggregation, number, series, 0)
 

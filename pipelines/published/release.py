@@ -41,6 +41,7 @@ from transforms.release.published_columns import TIME, key_types, types_of_some
 from transforms.release.quantile_tables import QUANTILE, by_quantile, quantile_kind
 from transforms.release.range_tables import by_range, range_kind
 from transforms.release.release import ESTIMATES
+from transforms.release.rest_tables import LEVEL, rest_rows, total_of
 from transforms.release.rows_in_order import in_order, of_series, placed
 
 T = TypeVar("T")
@@ -117,6 +118,14 @@ class Published:
         )
         for series, rows in zip(query.publish, found, strict=True):
             yield series, in_order(rows, query, series, self.bounds)
+
+    def rest(self, query: Query) -> pa.Table | None:
+        """Return the rows of a total over all keys without the found ones; None if the release has no such total."""
+        whole = total_of(query, self.spec.queries)
+        if whole is None:
+            return None
+        found, total = (next(rows for one, rows in self.numbers(of) if one == LEVEL) for of in (query, whole))
+        return rest_rows(found, total, (query, whole), self.plan, self.bounds)
 
     def quantiles(self, query: Query) -> Iterator[tuple[Series, pa.Table]]:
         """Yield each series of a query with the rows of its quantiles, as `numbers` does for cells.

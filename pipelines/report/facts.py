@@ -132,6 +132,7 @@ class Facts:
         covers: What epsilon is for, in words.
         queries: What is stated about each query.
         disclosure: Facts for approval, by their headings.
+        found: Found keys by query and window of discovery, as the manifest lists them.
     """
 
     release: str
@@ -149,6 +150,7 @@ class Facts:
     covers: str
     queries: tuple[StatedQuery, ...]
     disclosure: Mapping[str, str]
+    found: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def series(self) -> list[tuple[StatedQuery, StatedSeries]]:

@@ -20,9 +20,10 @@ from pipelines.pages.noise import noise_section
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, naming, published
 from pipelines.report.facts import Facts, StatedQuery
+from pipelines.report.found import found_section
 from pipelines.report.label import Stated, stated
 from pipelines.report.parts import FEW as FEW_CELLS
-from pipelines.report.parts import ReportPart, discoveries, parts_of, without_keys
+from pipelines.report.parts import ReportPart, parts_of
 from pipelines.report.reported import Reported
 from pipelines.report.stating import facts_of, has_negative, has_unknown
 from pipelines.report.tables import differences_table, page_name, plain_table
@@ -116,7 +117,9 @@ def _page(
         f", delta = {shown(plan.budget.delta)}" if plan.budget.delta else ""
     )
     data = None if pages else {"queries": [_drawn(release, part, about, queries=len(parts)) for part in parts]}
-    links = [*((f"query-{place}", query.label) for place, query in enumerate(facts.queries)), *_LINKS]
+    keys = found_section(release, about.names)
+    links = [(f"query-{place}", query.label) for place, query in enumerate(facts.queries)]
+    links += [*([("found", "Found keys")] if keys else []), *_LINKS]
     until = moment_name(release.local(release.bounds.end(release.windows)))
     body = [
         f"<h1>{html.text(facts.title)}</h1>\n",
@@ -133,7 +136,7 @@ def _page(
                 zip(parts, facts.queries, _below(release, parts, facts, about, pages), strict=True)
             )
         ),
-        *(html.paragraph(f"Query {name} has found no key so far.") for name in without_keys(release, parts)),
+        *keys,
         _noise(facts, parts),
         html.section("label", "Privacy label", [html.facts(about.facts)]),
         _privacy(release),
@@ -205,9 +208,6 @@ def _told(part: ReportPart, query: StatedQuery, release: Published, about: State
         short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
         said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
         said += [html.bullets(texts)] if len(texts) >= FEW else []
-    if found := discoveries(part, release, about.names):
-        said.append(html.paragraph("Keys by the window in which they were found:"))
-        said.append(html.bullets(found))
     standing = [text for one in query.series for text in one.standing_out]
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))

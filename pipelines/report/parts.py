@@ -1,6 +1,6 @@
 """The published numbers of a release as its page shows them: of each query cells, ranges, marginals and quantiles."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,9 +21,6 @@ from transforms.release.discovered_tables import as_listed
 from transforms.release.marginal_tables import by_marginal, marginal_name, marginals_of
 from transforms.release.quantile_tables import by_quantile
 from transforms.release.range_tables import by_range
-
-NAMED = 12
-"""Most keys that the page names for one window of discovery."""
 
 FEW = 6
 """Most cells whose latest numbers the page lists separately."""
@@ -89,26 +86,6 @@ def _part(
     numbers = tuple(numbers_of(series, table, query, release.plan) for series, table in tables)
     name = f"{query.name}, {of}" if of else query.name
     return ReportPart(origin=origin, query=query, name=name, of=of, within=within, numbers=numbers)
-
-
-def without_keys(release: Published, parts: Sequence[ReportPart]) -> list[str]:
-    """Return the names of the queries that have found no key so far."""
-    there = {part.origin.name for part in parts}
-    return [query.name for query in release.spec.queries if query.name not in there]
-
-
-def discoveries(part: ReportPart, release: Published, labels: Labels) -> list[str]:
-    """Return the found keys of a query, window by window; none if its cells are listed."""
-    if not part.origin.discovers:
-        return []
-    ((key, keys),), (numbers,) = part.query.listed, (one for one in part.numbers if one.series.kind == "level")
-    first = np.isfinite(numbers.value).argmax(axis=0)
-    said = []
-    for window in np.unique(first).tolist():
-        new = [labels.cell([key], [str(keys[place])])[0] for place in np.flatnonzero(first == window).tolist()]
-        more = f" and {len(new) - NAMED:,} more" if len(new) > NAMED else ""
-        said.append(f"{window_of(release, numbers, window).name}: {', '.join(new[:NAMED])}{more}")
-    return said
 
 
 def latest(part: ReportPart, numbers: Numbers, kind: str, labels: Labels) -> Iterator[StatedNumber]:

@@ -11,6 +11,7 @@ from pipelines.pages.numbers import Numbers, signal
 from pipelines.published.release import Published
 from pipelines.report.differences import differences
 from pipelines.report.facts import Facts, StatedQuery, StatedSeries
+from pipelines.report.found import found_document
 from pipelines.report.label import Stated
 from pipelines.report.parts import ReportPart, latest, standing_out, window_of
 from pipelines.spec.series import series_document, series_text
@@ -40,6 +41,7 @@ def facts_of(release: Published, parts: Sequence[ReportPart], about: Stated) -> 
         covers=words.covered(spec),
         queries=tuple(_query(part, release, about) for part in parts),
         disclosure=dict(about.facts),
+        found=tuple(found_document(release)),
     )
 
 

@@ -128,6 +128,7 @@ def numbers(release: Published, queries: Sequence[str] | None) -> pa.Table:
                 for series, table in release.marginals(query, marginal)
             ),
             *(_of_quantiles(series, table) for series, table in release.quantiles(query)),
+            *(rest for rest in [release.rest(query)] if rest is not None),
         )
     ]
     return pa.concat_tables(tables, promote_options="default")

@@ -114,7 +114,7 @@ def _columns(spec: Spec, entry: Ints, owner: Ints, rng: np.random.Generator) -> 
             known += [value for cell in cells if (value := None if cell == OTHER else cell) not in known]
         if query.column is not None:
             yield query.column, pa.array(rng.uniform(query.measure.low, query.measure.high, len(entry)))
-    for name, _ in (one for query in spec.queries if query.discovers for one in query.by):
+    for name in (query.found_by for query in spec.queries if query.found_by is not None):
         listed.setdefault(name, [f"{name} {number}" for number in range(1, INVENTED + 1)])
     for name, values in listed.items():
         chances = 1 / np.arange(1, len(values) + 1)

@@ -7,7 +7,7 @@ from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection
 from pipelines.spec.rules import adaptive_of
 from pipelines.spec.strategies import Strategy, choice_of
-from privacy.discovery.rules import ANY, Finding, FindingTerms, query_problems, release_problems
+from privacy.discovery.rules import Finding, FindingTerms, query_problems, release_problems
 
 
 def finding_problems(
@@ -26,9 +26,9 @@ def finding_problems(
         choice = choice_of(strategy if query.strategy is None else query.strategy)
         events = {"entered", "left"}.intersection(query.published(str).values())
         finding = Finding(
-            cells=ANY,
+            cells=query.cells,
             counts=query.measure.column is None,
-            levels="level" in query.publish and not (events or query.marginals),
+            levels="level" in query.publish and not events,
             strategy=None if adaptive_of(query, strategy) is not None else choice.name,
             weighted=choice.weights is not None,
             over=False,

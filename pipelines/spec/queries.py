@@ -39,6 +39,7 @@ from pipelines.spec.strategies import Strategy
 from pipelines.spec.words import show
 from privacy.cells.choice import CellChoice
 from privacy.counted import counted
+from privacy.problems import RuleError
 from transforms.aggregation.discovered_key import DiscoveredKey
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.hierarchy_key import Hierarchy
@@ -50,9 +51,9 @@ from transforms.release.published_columns import name_problems
 from transforms.release.query_rules import (
     all_problems,
     consistency_problems,
+    discovery_problems,
     hierarchy_problems,
     marginal_problems,
-    only_key_problems,
     quantile_problems,
     range_problems,
 )
@@ -182,7 +183,7 @@ class QuerySection(Section):
     @property
     def discovers(self) -> bool:
         """Whether keys of the query are found privately."""
-        return any(key_of(cells) == DiscoveredKey() for cells in self.by.values())
+        return bool(of_kind(self.by, DiscoverSection))
 
     @property
     def hierarchy(self) -> tuple[str, Hierarchy] | None:
@@ -212,7 +213,7 @@ class QuerySection(Section):
         if self.cells >= MOST_CELLS and not self.discovers:
             fewer = "take larger steps" if ordered else "list fewer"
             problems.append((("by",), f"{counted(self.cells, 'cell')}; {fewer}, below {MOST_CELLS:,} in all"))
-        found = [*only_key_problems(len(self.by), found=self.discovers), *name_problems(self.by, ())]
+        found = [*name_problems(self.by, ()), *self._no_discovery()]
         if self.consistent:
             low = self.measure.min if self.measure.column is not None else None
             kinds = self.published(str).values()
@@ -226,6 +227,12 @@ class QuerySection(Section):
         problems.extend(self._no_hierarchy())
         refuse(problems)
         return self
+
+    def _no_discovery(self) -> Iterator[RuleError]:
+        """Yield why keys cannot be found."""
+        if keys := list(of_kind(self.by, DiscoverSection)):
+            sums = bool(self.quantiles or self._ranges() or self.marginals)
+            yield from discovery_problems(keys, sums=sums, hierarchy=self.hierarchy is not None)
 
     def _no_hierarchy(self) -> Iterator[Problem]:
         """Yield why a key cannot have a hierarchy."""

@@ -26,6 +26,16 @@ class ReadFile:
     updated: str
 
 
+@dataclass(frozen=True, slots=True)
+class FoundKeys:
+    """Keys that a query found at the end of one window, which is also given in microseconds since 1970."""
+
+    query: str
+    window: int
+    until: int
+    keys: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """Commit record of one epoch. The run supplies the first members; the store adds attempt, time, files and state.
@@ -54,6 +64,7 @@ class Commit:
         disclosure: facts about the release by their names, and texts for its page (`pipelines.disclosure.facts`), in
             the first epoch and in each in which they have changed; otherwise empty. Public.
         witnessed: whether the spec named a witness. Public.
+        found: keys that were found in its windows (`by: {town: {discover: true}}`), as its files show them. Public.
     """
 
     release: str
@@ -78,6 +89,7 @@ class Commit:
     sampler: int = field(default=0, metadata=LATER)
     disclosure: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
     witnessed: bool = field(default=False, metadata=LATER)
+    found: tuple[FoundKeys, ...] = field(default=(), metadata=LATER)
 
 
 def disclosed(commits: Sequence[Commit]) -> Mapping[str, str]:
@@ -118,7 +130,7 @@ RELEASE: EpochKind[Commit] = EpochKind(
     of_release=("release", "spec_sha256", "plan_sha256", "statement", "loss", "disclosure"),
     of_epoch=(
         *("epoch", "attempt", "committed_at", "program", "sampler", "witnessed"),
-        *("released", "windows", "start", "until", "ends", "files"),
+        *("released", "windows", "start", "until", "ends", "files", "found"),
     ),
     private={"spec": "", "sources": [], "plan": "", "state": {}},
     totals=_totals,

@@ -7,7 +7,10 @@ from privacy.problems import RuleError
 from privacy.strategies.table import OFFERS
 
 ANY = 2**40
-"""Number of cells that plans assume; no bound depends on it, since it is more than a unit's entries."""
+"""Number of keys that plans assume; no bound depends on it, since it is more than a unit's entries."""
+
+MOST_EACH = 1000
+"""Most cells of one key: combinations of the listed values of the other keys. A found key publishes all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +18,7 @@ class Finding:
     """Properties of a query that finds keys, on which rules depend.
 
     Attributes:
-        cells: number of cells that its plan assumes.
+        cells: number of cells that its plan assumes: `ANY` keys, with the same number of cells each.
         counts: whether it counts entries or units.
         levels: whether it publishes levels, and nothing else but changes of levels.
         strategy: name of its strategy; None if the data decide which windows are published.
@@ -54,8 +57,11 @@ class FindingTerms:
 
 def query_problems(query: Finding) -> Iterator[RuleError]:
     """Yield why keys of a query cannot be found, with paths relative to the query."""
-    if query.cells != ANY:  # fewer cells may have a smaller sensitivity
-        yield RuleError(f"any number of keys may be found; a plan assumes {ANY} cells", "by")
+    if query.cells % ANY:  # fewer cells may have a smaller sensitivity
+        yield RuleError(f"any number of keys may be found; a plan assumes {ANY} of them", "by")
+    elif query.cells > MOST_EACH * ANY:
+        message = f"{query.cells // ANY:,} cells of each found key; at most {MOST_EACH:,}, list fewer values of others"
+        yield RuleError(message, "by")
     if not query.counts:
         yield RuleError("keys are found by counts; write measure: count, or list the cells under by", "measure")
     if not query.levels:

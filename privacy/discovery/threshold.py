@@ -1,13 +1,16 @@
 """Thresholds of keys that nobody lists: the noisy count from which on a key may be shown.
 
 A key is a *candidate* at the end of a window if at least one counted entry is in it then. A candidate whose noisy count
-reaches the threshold is found, and listed from then on. So the list can reveal a unit only if the unit is alone in a
-key, and the noise lifts its own entries over the threshold. With probability at most delta this happens anywhere:
+reaches the threshold is found, and listed from then on. If other keys of the query are listed, a key has a cell for
+each combination of their values, and its count is the sum over its cells. So the list can reveal a unit only if the
+unit is alone in a key, and the noise lifts its own entries over the threshold. With probability at most delta this
+happens anywhere:
 
     delta  >=  sum over windows in which neighbours may differ of  n max_v Pr[Z + v >= threshold] / v               (1)
 
-with n the most entries of a unit at one time, v = 1, ..., n the entries in one of its keys (v = 1 for a unit that
-counts once in each key), and Z the noise of the level at the end of the window. If everything that a unit does is
+with n the most entries of a unit at one time, v = 1, ..., n the entries in one of its keys (at most the number of a
+key's cells for a unit that counts once in each), and Z the noise of the key's level at the end of the window, which is
+that of all its cells. If everything that a unit does is
 protected, these are all windows. In a protected span they are those of the span, for any number of windows.
 
 Proof: docs/proofs/discovery.md. If data may react to what is published, it needs that the noise of a level is a sum of
@@ -47,15 +50,17 @@ class Alone:
 
     Attributes:
         noise: noise of one node.
-        levels: (nodes, windows): how many windows have levels with the variance of that number of nodes, among those in
-            which neighbours may differ.
+        cells: number of cells of each key, whose levels add up.
+        levels: (nodes, windows): how many windows have levels with the variance of that number of nodes, in one cell,
+            among those in which neighbours may differ.
         summed: whether each level has the plain sum of the noise of a number of nodes.
         entries: most entries of a unit at one time.
-        distinct: whether a unit counts once in each key.
+        distinct: whether a unit counts once in each cell.
         step: grid steps of one entry.
     """
 
     noise: NoiseDistribution
+    cells: int = 1
     levels: tuple[tuple[float, int], ...]
     summed: bool
     entries: int
@@ -68,9 +73,11 @@ class Alone:
         Args:
             threshold: noisy count from which on a key is found, in grid steps.
         """
-        together = np.arange(1, 2 if self.distinct else self.entries + 1, dtype=np.float64)
-        reach = threshold - (0 if self.summed else -(-self.step // SLACK)) - together * self.step
-        tails = (self.noise.tail(nodes, reach, summed=self.summed) / together for nodes, _ in self.levels)
+        most = min(self.entries, self.cells) if self.distinct else self.entries
+        together = np.arange(1, most + 1, dtype=np.float64)
+        reach = threshold - (0 if self.summed else -(-self.cells * self.step // SLACK)) - together * self.step
+        noisy = (nodes * self.cells for nodes, _ in self.levels)
+        tails = (self.noise.tail(nodes, reach, summed=self.summed) / together for nodes in noisy)
         worst = [windows * float(tail.max()) for tail, (_, windows) in zip(tails, self.levels, strict=True)]
         return self.entries * sum(worst) * (1 + 1e-9)
 
@@ -106,7 +113,7 @@ class Alone:
         """
         if probability == 0.5:
             return -(-threshold // self.step)
-        nodes = max(nodes for nodes, _ in self.levels)
+        nodes = self.cells * max(nodes for nodes, _ in self.levels)
         weights = np.ones(round(nodes)) if self.summed else np.array([math.sqrt(nodes)])
         lower = half_width(self.noise, weights, 2 * probability - 1)
         return -int(-(threshold + lower) // self.step)

@@ -2,14 +2,14 @@
 
 Noise and sensitivity are those of a linear part: the release behaves as if the strategy ran for every possible key
 (docs/proofs/discovery.md). A key is shown from the first window on in which it has an entry and its noisy level is at
-least the threshold. `delta` is the probability that a unit that is alone in keys makes one of them be shown; it is
-added to the delta of the noise.
+least the threshold. If other keys of the query are listed, a key has several cells, and its level is their sum. `delta`
+is the probability that a unit that is alone in keys makes one of them be shown; it is added to the delta of the noise.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
-from privacy.discovery.rules import Finding, FindingTerms, query_problems
+from privacy.discovery.rules import ANY, Finding, FindingTerms, query_problems
 from privacy.discovery.threshold import LEVEL, Alone, levels_of, refuse_coarse
 from privacy.measure import COUNTS
 from privacy.noise.kinds import Accounting, Mechanism
@@ -55,7 +55,7 @@ class DiscoveredDraft(LinearDraft):
             refuse_coarse(part.strategy, self.promise.windows or 1, self.demand.measure.components[0].largest)
             threshold = alone_in_keys(part, self.demand, self.promise).threshold(self.delta)
         known = {one.name: getattr(part, one.name) for one in fields(LinearPart)}
-        return DiscoveredPart(**known, threshold=threshold, delta=self.delta)
+        return DiscoveredPart(**known, cells=self.demand.cells // ANY, threshold=threshold, delta=self.delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +63,12 @@ class DiscoveredPart(LinearPart):
     """One part of one query whose keys are found; other attributes as of `LinearPart`.
 
     Attributes:
-        threshold: noisy level from which on a key is found, in grid steps.
+        cells: number of cells of each key: one for each combination of the values of other keys.
+        threshold: noisy level of all cells of a key from which on it is found, in grid steps.
         delta: probability that a unit that is alone in keys makes one of them be found.
     """
 
+    cells: int
     threshold: int
     delta: float
 
@@ -90,6 +92,7 @@ class DiscoveredPart(LinearPart):
         """
         alone, grid = alone_in_keys(self, demand, promise), demand.measure.components[0].grid
         return {
+            "cells": self.cells,
             "threshold": self.threshold * grid,
             "entries_50": alone.needed(self.threshold, 0.5),
             "entries_95": alone.needed(self.threshold, 0.95),
@@ -105,8 +108,8 @@ class DiscoveredPart(LinearPart):
 
     def refuse(self, demand: Demand, mechanism: Mechanism, accounting: Accounting) -> None:
         """Refuse a demand or settings of a plan that the part does not fit (`Part.refuse`)."""
-        if not demand.discover:
-            raise ValueError("expected only for a query whose keys are found")
+        if not demand.discover or demand.cells != self.cells * ANY:
+            raise ValueError("expected only for a query whose keys are found, with the same cells of each")
         LinearPart.refuse(self, demand, mechanism, accounting)
 
 
@@ -121,6 +124,7 @@ def alone_in_keys(part: LinearPart, demand: Demand, promise: Promise) -> Alone:
     (noise,), (component,) = part.noise, demand.measure.components
     return Alone(
         noise=noise,
+        cells=demand.cells // ANY,
         levels=levels_of(part.strategy, promise.windows, promise.boundaries),
         summed=part.strategy.summed_levels,
         entries=entries_at_once(promise),

@@ -31,11 +31,12 @@ Steps = Sequence[str | datetime]
 """Each step is the name of a file that moves from `coming` to `data`, or a time of the clock."""
 
 
-def play(streams: Mapping[Path, Steps], *, shards: int, flags: Sequence[str]) -> None:
+def play(streams: Mapping[Path, Steps], *, shards: int, flags: Sequence[str], waits: bool = True) -> None:
     """Run streams, all in one pipeline, until each has published all windows that close within its steps.
 
     Args:
         streams: Steps of each stream. The path of its spec identifies a stream; all paths in a spec are absolute.
+        waits: Whether a file waits for the windows before it; not on a runner that takes one step after another.
     """
     options = PipelineOptions([*flags])
     options.view_as(StandardOptions).streaming = True
@@ -43,20 +44,20 @@ def play(streams: Mapping[Path, Steps], *, shards: int, flags: Sequence[str]) ->
         for number, (spec_path, steps) in enumerate(streams.items()):
             move(spec_path.parent, str(steps[0]))  # columns are read from the first files
             spec = load(str(spec_path))
-            clock, windows = _clock(spec, spec_path.parent, steps)
+            clock, windows = _clock(spec, spec_path.parent, steps, waits=waits)
             job = stream_job(spec, Store(spec.output.public, spec.output.private), shards=shards)
             release = StreamRelease(spec, job, windows=windows, lag=LAG // timedelta(microseconds=1))
             pipeline | f"Clock{number}" >> clock | f"Land{number}" >> beam.Map(_land) | f"Stream{number}" >> release
 
 
-def _clock(spec: Spec, folder: Path, steps: Steps) -> tuple[beam.PTransform, int]:
+def _clock(spec: Spec, folder: Path, steps: Steps, *, waits: bool) -> tuple[beam.PTransform, int]:
     """The steps as what a runner plays, and how many windows close within them."""
     start, every = spec.schedule.start, spec.schedule.every
     clock = test_stream.TestStream(coder=BytesCoder()).advance_watermark_to(Timestamp(start / 1_000_000))
     windows = 0
     for step in steps:
         if isinstance(step, str):
-            told = [str(folder), step, spec.output.public, spec.output.private, windows]
+            told = [str(folder), step, spec.output.public, spec.output.private, windows if waits else 0]
             clock.add_elements([json.dumps(told).encode()])
             clock.add_elements([TICK])  # a file is taken at the second poll
         else:

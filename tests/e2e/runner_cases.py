@@ -1,4 +1,5 @@
-"""Releases that every runner must make alike: the demo's, and two with everything that is awkward in them.
+"""Releases that every runner must make alike: the demo's, two with everything that is awkward in them, and one that
+finds keys, from two changelogs that differ only in keys that are not found.
 
 Each has its files, and the epochs in which they land: rows of a later file are late, early or both.
 """
@@ -6,6 +7,7 @@ Each has its files, and the epochs in which they land: rows of a later file are 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,6 +46,18 @@ queries:
 strategy: {strategy}
 output: {{public: out/public, private: out/private}}
 """
+FINDS = """\
+release: towns
+changelog: {format: parquet, path: out/data/*.parquet, entry: stay, time: at, before: before_, after: after_}
+privacy: {epsilon: 1.0e12, delta: 1.0e-9, mechanism: laplace, constraint: {at_most: 3}}
+schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-11T00:00:00Z}
+queries:
+  - {name: towns, measure: count, by: {town: {discover: true}}, publish: [level, change], strategy: disjoint}
+  - {name: pairs, measure: units, by: {town: {discover: true}, sex: [f, m]}, publish: [level]}
+  - {name: total, measure: count, publish: [level]}
+output: {public: out/public, private: out/private}
+"""
+"""Without noise, a key is found if two entries are in it at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,29 @@ def stays(seed: int, files: int) -> list[pa.Table]:
     return [flat(table(part)) for part in cut(owned, files)]
 
 
+def towns(alone: str, moves: int) -> list[pa.Table]:
+    """Return stays of many in three towns, and of 12 that are each alone in a town, and move to another one.
+
+    Args:
+        alone: First part of the names of these towns.
+        moves: Day on which the first of them moves.
+    """
+    rows = []
+    for stay in range(42):
+        there = ("Ulm", "Hof", "Bad Ems")[stay % 3] if stay < 30 else f"{alone} {stay}"
+        then = "Hof" if stay < 30 else f"{alone} {stay + 100}"
+        day = stay % 4 + 2 if stay < 30 else (stay + moves) % 4 + 2
+        sex = "fm"[stay % 2]
+        steps = [(stay % 3, None, there), (day, there, then)] + ([(7, then, None)] if stay % 5 == 0 else [])
+        for at, before, after in steps:
+            states = {"before": before, "after": after}
+            told = {f"{side}_town": town for side, town in states.items()}
+            told |= {f"{side}_sex": None if town is None else sex for side, town in states.items()}
+            rows.append({"stay": f"s{stay}", "at": WARDS_BEGIN + timedelta(days=at, hours=12), **told})
+    first = [row for row in rows if row["at"] < WARDS_BEGIN + timedelta(days=4)]
+    return [pa.Table.from_pylist(part) for part in (first, [row for row in rows if row not in first])]
+
+
 CASES = {
     "demo": Case(
         DEMO.read_text()
@@ -121,4 +158,8 @@ CASES = {
         lambda: stays(43, 1),
         (WARDS_BEGIN + timedelta(days=9),),
     ),
+    **{
+        name: Case(FINDS, partial(towns, *arguments), tuple(WARDS_BEGIN + timedelta(days=days) for days in (4, 9)))
+        for name, arguments in (("keys", ("Alone", 0)), ("other keys", ("Zell-é", 1)))
+    },
 }

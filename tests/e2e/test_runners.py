@@ -3,6 +3,7 @@
 An epsilon beyond reason leaves no noise, so that nodes are exact sums; other numbers are compared without their values.
 """
 
+import json
 import os
 import signal
 import threading
@@ -18,6 +19,7 @@ from uuid import uuid4
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -25,6 +27,7 @@ from benchmarks.flink.live import exact_sums
 from benchmarks.flink.processes import workers_of
 from pipelines.cli import main
 from pipelines.epochs.flags import begin_pipeline
+from pipelines.store.attempt import own_name
 from privacy.sanitised.attributes import Category
 from privacy.sanitised.record import Sanitisation
 from templates.flink.local import Cluster
@@ -226,10 +229,7 @@ def test_workers_that_flink_starts_share_no_noise(flink, tmp_path):
 def on_flink(flink: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the folder of each case, which one job has played: files land between the windows."""
     folder = tmp_path_factory.mktemp("streams")
-    streams = {}
-    for name, case in CASES.items():
-        moments = [until + 2 * LAG for until in case.epochs]
-        streams[case.prepare(folder / name)] = [*chain(*zip(case.names, moments, strict=True))]
+    streams = dict(played(name, folder / name) for name in CASES)
     play(streams, shards=SHARDS, flags=one_at_a_time(flink))
     return folder
 
@@ -238,6 +238,54 @@ def on_flink(flink: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_stream_on_flink_has_the_sums_and_rows_of_the_embedded_runner(name, on_flink, embedded):
     """Each window is a separate epoch."""
     the_same(on_flink / name, embedded(name))
+
+
+@pytest.mark.parametrize("way", ["epochs", "one run", "a stream", pytest.param("a stream on Flink", marks=ON_FLINK)])
+def test_public_folders_are_equal_if_changelogs_differ_in_keys_that_are_not_found(way, embedded, tmp_path, request):
+    names = ("keys", "other keys")
+    folders = [tmp_path / name for name in names]
+    match way:
+        case "epochs":
+            folders = [embedded(name) for name in names]
+        case "one run":
+            for name, folder in zip(names, folders, strict=True):
+                spec = CASES[name].prepare(folder)
+                move(folder, "0.parquet")
+                assert run(name, 1, spec, []) == 0
+        case "a stream":
+            flags = ["--runner=BundleBasedDirectRunner"]
+            play(dict(map(played, names, folders)), shards=SHARDS, flags=flags, waits=False)
+        case _:
+            folders = [request.getfixturevalue("on_flink") / name for name in names]
+
+    one, other = map(public, folders)
+
+    assert one == other
+    rows = published(folders[1], "estimates").filter(pc.field("query") == "pairs")
+    assert set(rows["town"].to_pylist()) == {"Ulm", "Hof", "Bad Ems"}
+    assert [
+        name for epoch in one["manifest.json"]["epochs"] for found in epoch.get("found", ()) for name in found["keys"]
+    ]
+
+
+def played(name: str, folder: Path) -> tuple[Path, list[Any]]:
+    """Return the spec of a case, prepared in a folder, and its steps as a stream."""
+    case = CASES[name]
+    return case.prepare(folder), [*chain(*zip(case.names, [until + 2 * LAG for until in case.epochs], strict=True))]
+
+
+def public(folder: Path) -> dict[str, Any]:
+    """Return everything that is public, without the random names of attempts, their times and hashes of paths."""
+    files: dict[str, Any] = dict(contents(folder / "public"))
+    manifest, plan = (json.loads(files.pop(name)) for name in ("manifest.json", "plan.json"))
+    for document, name in ((manifest, "spec_sha256"), (plan, "spec_sha256"), (manifest, "plan_sha256")):
+        del document[name]
+    for epoch in manifest["epochs"]:
+        attempt = epoch.pop("attempt")
+        files = {own_name(name, attempt): content for name, content in files.items()}
+        epoch["files"] = {own_name(name, attempt): digest for name, digest in epoch["files"].items()}
+        del epoch["committed_at"]
+    return files | {"manifest.json": manifest, "plan.json": plan}
 
 
 @WITH_JAVA

@@ -205,6 +205,11 @@ RANGES = """\
     publish: [level]
     consistent: true
     strategy: tree
+  - name: found
+    measure: count
+    by: {ward: {discover: true}, room: [0, 1, 2, 3]}
+    publish: [level]
+    strategy: {tree: {branching: 2, height: 3, refine: none}}
 """
 
 SPECS = {

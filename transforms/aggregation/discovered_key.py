@@ -1,4 +1,6 @@
-"""Keys that nobody lists: a query has a cell for every text that its column holds, and finds keys by noisy counts.
+"""Keys that nobody lists: a query has cells for every text that its column holds, and finds keys by noisy counts.
+
+A key has one cell, or one for each combination of the values of the query's other keys, which are listed.
 
 The cells of such a query are texts in projected rows, in the state of a shard and in its sums. A shard numbers the
 texts of one run while it processes them: `coded` replaces texts with codes, and `texts_of` replaces codes again. So no
@@ -35,13 +37,30 @@ class DiscoveredKey:
         return self.keys
 
 
-def key_texts(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return the key of each state as text; null for none.
+def cell_texts(column: pa.ChunkedArray | pa.Array, cell: Ints | None) -> pa.Array:
+    """Return the cell of each state as text: its key, after its cell among those of the key; null without a key.
 
-    >>> key_texts(pa.array([7.0, None, 0.5])).to_pylist()
+    Args:
+        column: Keys.
+        cell: Cell of each state among those of its key, int [states]; None: a key has one cell, which is left out.
+
+    >>> cell_texts(pa.array([7.0, None, 0.5]), None).to_pylist()
     ['7', None, '0.5']
+    >>> cell_texts(pa.array(["New York", None]), np.array([2, 0])).to_pylist()
+    ['2 New York', None]
     """
-    return to_key(one_chunk(column), "string")[0]
+    texts = to_key(one_chunk(column), "string")[0]
+    return texts if cell is None else pc.binary_join_element_wise(pa.array(cell).cast(pa.string()), texts, " ")
+
+
+def split_texts(texts: pa.Array) -> tuple[pa.Array, Ints]:
+    """Return key and cell, int64 [texts], of texts that `cell_texts` made with cells.
+
+    >>> [each.tolist() for each in split_texts(pa.array(["2 New York", "0 "]))]
+    [['New York', ''], [2, 0]]
+    """
+    both = pc.split_pattern(texts, " ", max_splits=1).flatten()
+    return both[1::2], both[::2].cast(pa.int64()).to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,48 +119,64 @@ def texts_of(codes: pa.ChunkedArray, texts: pa.Array) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class KeySums:
-    """Exact sums of keys, sparse: for each row a key, a window and a sum in grid steps.
+    """Exact sums of keys, sparse: for each row a key, a window, a sum in grid steps, and the cell of the key.
 
     Attributes:
         keys: Distinct keys, text [keys].
         key: Place of the key of each row, int64 [n].
         window: Window of each row, 0 for the initial level, int64 [n].
         sum: Sum of each row, int64 [n].
+        cell: Cell of each row among those of its key, int64 [n]; None if each key has one.
     """
 
     keys: pa.Array
     key: Ints
     window: Ints
     sum: Ints
+    cell: Ints | None = None
 
     def among(self, keys: pa.Array) -> "KeySums":
         """Return the same sums with other keys, among which are its own."""
         return replace(self, keys=keys, key=pc.index_in(self.keys, value_set=keys).to_numpy()[self.key])
 
-    def dense(self, keys: pa.Array, windows: int) -> Ints:
-        """Return the sums of some keys, int64 [1 + windows, keys]; row 0 is the initial level."""
+    def columns(self, place: Ints, rows: Ints | slice, cells: int) -> Ints:
+        """Return the column of some rows if each key has `cells` columns, one after another, int64 [rows].
+
+        Args:
+            place: Place of the key of each of these rows.
+            rows: The rows.
+            cells: Number of cells of each key.
+        """
+        return place if self.cell is None else place * cells + self.cell[rows]
+
+    def dense(self, keys: pa.Array, windows: int, cells: int = 1) -> Ints:
+        """Return the sums of some keys, int64 [1 + windows, keys * cells]; row 0 is the initial level."""
         place = pc.index_in(self.keys, value_set=keys).fill_null(-1).to_numpy()[self.key]
-        filled = np.zeros((1 + windows, len(keys)), dtype=np.int64)
-        np.add.at(filled, (self.window[place >= 0], place[place >= 0]), self.sum[place >= 0])
+        filled, rows = np.zeros((1 + windows, len(keys) * cells), dtype=np.int64), np.flatnonzero(place >= 0)
+        np.add.at(filled, (self.window[rows], self.columns(place[rows], rows, cells)), self.sum[rows])
         return filled
 
 
-def encode_sums(node: Ints, sums: Ints, texts: pa.Array) -> bytes:
+def encode_sums(node: Ints, sums: Ints, texts: pa.Array, *, celled: bool) -> bytes:
     """Return sums of a shard as an Arrow IPC stream.
 
     Args:
-        node: window * keys + code, int64 [n].
+        node: window * codes + code, int64 [n].
         sums: Sum in grid steps of each node, int64 [n].
         texts: Text of each code.
+        celled: Whether the texts have cells.
     """
     window, code = np.divmod(node, len(texts))
-    return to_bytes(pa.table({"key": texts.take(pa.array(code)), "window": window, "sum": sums}))
+    keys, cell = split_texts(texts) if celled else (texts, None)
+    cells = {} if cell is None else {"cell": cell[code]}
+    return to_bytes(pa.table({"key": keys.take(pa.array(code)), "window": window, "sum": sums, **cells}))
 
 
 def decode_sums(payloads: Iterable[bytes]) -> KeySums:
-    """Return the sums of some shards; a key and window may occur several times."""
+    """Return the sums of some shards; a key, cell and window may occur several times."""
     tables = [from_bytes(payload) for payload in payloads]
     none = pa.table({"key": pa.array([], pa.string()), "window": np.zeros(0, int), "sum": np.zeros(0, int)})
-    table = pa.concat_tables([none, *tables]).combine_chunks()
+    table = pa.concat_tables(tables or [none]).combine_chunks()
     key, keys = number(one_chunk(table["key"]))
-    return KeySums(keys.all(), key, table["window"].to_numpy(), table["sum"].to_numpy())
+    cell = table["cell"].to_numpy() if "cell" in table.column_names else None
+    return KeySums(keys.all(), key, table["window"].to_numpy(), table["sum"].to_numpy(), cell)

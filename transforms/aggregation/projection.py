@@ -3,8 +3,8 @@
     in    Batch(file, first_row, table)     normalised states (transforms.sources.changelog)
     out   pa.Table, one row a mutation      `unit` (owners only), `entry`, `time`, `until` (of
                                             intervals), `order.*`, and for query i
-                                            `after.<i>.cell` (-1: contributes nothing; text or null if nobody lists the
-                                            keys) and, if a column
+                                            `after.<i>.cell` (-1: contributes nothing; text or null if keys are found,
+                                            transforms.aggregation.discovered_key) and, if a column
                                             is measured, `after.<i>.value` (grid steps; 0 without a cell), as
                                             the narrowest integers that hold cells and bounds;
                                             the same with `before.`; `after.class` with a class constraint;
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.aggregation.discovered_key import key_texts
+from transforms.aggregation.discovered_key import cell_texts
 from transforms.aggregation.expression import evaluate
 from transforms.aggregation.grid_steps import grid_steps
 from transforms.aggregation.listed_key import ListedKey, places_in
@@ -153,7 +153,9 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
     for number, query in enumerate(projection.queries):
         inside = exists if query.where is None else exists & satisfied[query.where]
         if query.found_by is not None:
-            texts = key_texts(states[query.found_by])
+            cell = cell_codes(states, query.known)
+            texts = cell_texts(states[query.found_by], cell if query.known else None)
+            inside = inside & (cell >= 0)
             projected[f"{side}.{number}.cell"] = pc.if_else(pa.array(inside), texts, pa.scalar(None, pa.string()))
             continue
         cell = cell_codes(states, query.known)

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
+
 from privacy.adaptive.base import Policy
 from privacy.cells.choice import CellChoice
 from privacy.cells.space import Axis, Space
@@ -12,7 +14,7 @@ from privacy.counted import counted
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan
-from privacy.series import Family, Series
+from privacy.series import Family, Ints, Series
 from privacy.strategies.choice import Choice
 from transforms.aggregation.discovered_key import DiscoveredKey
 from transforms.aggregation.expression import Condition
@@ -35,8 +37,8 @@ class Query:
         column: Column of the state that is measured; None for counts.
         invalid: How null and NaN count: as nothing, or as one of the bounds.
         where: Condition on states; None for all states.
-        by: Public keys with their listed values or ranges; a query has one cell for each combination. Or one key whose
-            values are found privately.
+        by: Public keys with their listed values or ranges; a query has one cell for each combination. The values of
+            one key may be found privately.
         publish: Series to publish, without repeats; widths and steps in windows.
         weight, expected, strategy, over, apart, adaptive: As in the plan's `Demand`.
         quantiles: Quantiles of the one ordered key, for each published number.
@@ -72,7 +74,7 @@ class Query:
             name=self.name,
             measure=self.measure,
             cells=self.cells,
-            axes=self.axes if self.ordered or self.over.workload in ("listed", "levels") else (),
+            axes=self.axes if self._arranged else (),
             series=self.publish,
             weight=self.weight,
             choice=self.strategy,
@@ -82,6 +84,11 @@ class Query:
             expected=self.expected,
             adaptive=self.adaptive,
         )
+
+    @property
+    def _arranged(self) -> bool:
+        """Whether the arrangement of the cells matters; noise of keys that are found does not depend on it."""
+        return not self.discovers and bool(self.ordered or self.over.workload in ("listed", "levels"))
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -129,20 +136,37 @@ class Query:
     @property
     def found_by(self) -> str | None:
         """The key whose values are found privately; None if all cells are known."""
-        return None if len(self.known) == len(self.by) else self.by[0][0]
+        return next((name for name, _ in self.by if name not in dict(self.known)), None)
 
     @property
     def discovers(self) -> bool:
         """Whether the keys of the query are found privately."""
         return self.found_by is not None
 
+    @property
+    def each(self) -> int:
+        """Number of cells of each key that is found: one for each combination of the values of the other keys."""
+        return math.prod(len(values) for _, values in self.known)
+
     def with_listed(self, keys: Iterable[str]) -> "Query":
         """Return a query whose keys are found as one that lists these keys."""
-        return replace(self, by=tuple((name, tuple(keys)) for name, _ in self.by))
+        listed = tuple(keys)
+        return replace(self, by=tuple((name, listed if name == self.found_by else key) for name, key in self.by))
 
-    def of_keys(self, keys: int) -> "Query":
-        """Return the query with a number of cells, one for each code of a key that is found privately."""
-        return replace(self, by=tuple((name, DiscoveredKey(keys)) for name, _ in self.by))
+    def places(self, keys: int) -> Ints:
+        """Return the place of each cell of each key among the cells of `with_listed`, int64 [keys, each].
+
+        >>> by = (("age", ("old", "young")), ("town", DiscoveredKey()))
+        >>> Query(name="towns", measure=Measure(kind="count"), by=by).places(3).tolist()
+        [[0, 3], [1, 4], [2, 5]]
+        """
+        at = [name for name, _ in self.by].index(self.found_by or "")
+        shape = [keys if place == at else len(key) for place, (_, key) in enumerate(self.by)]
+        return np.moveaxis(np.arange(math.prod(shape)).reshape(shape), at, 0).reshape(keys, self.each)
+
+    def of_codes(self, codes: int) -> "Query":
+        """Return the query with a number of cells, one for each code of a text in one run of one shard."""
+        return replace(self, by=((self.found_by or "", DiscoveredKey(codes)),))
 
     @property
     def together(self) -> bool:

@@ -272,8 +272,8 @@ def _before(chains: Chains, until: int) -> Chains:
 def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
     timeline, counting, ends = aggregation.timeline, _bounded(closed, aggregation), closed.renewed is not None
     for number, query in enumerate(aggregation.queries):
-        texts = closed.texts.get(number)
-        query = query if texts is None else query.of_keys(len(texts))
+        texts, celled = closed.texts.get(number), bool(query.known)
+        query = query if texts is None else query.of_codes(len(texts))
         counted = {BOUNDED: counting}
         if aggregation.exact:
             counted[EXACT] = lambda number, _: Counting(closed.chains, changed(closed.chains, number))
@@ -290,7 +290,8 @@ def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, b
                     continue  # common: most shards have few changes in one night
                 leaves = sum_leaves(changes, query, number, timeline, family)
                 if texts is not None:
-                    yield (variant, number, family, 0), encode_sums(leaves.node, leaves.sums[0], texts)
+                    coded_sums = encode_sums(leaves.node, leaves.sums[0], texts, celled=celled)
+                    yield (variant, number, family, 0), coded_sums
                     continue
                 for chunk, part in cut(leaves, query.cells, aggregation.chunk_cells(number)):
                     yield (variant, number, family, chunk), encode(part)

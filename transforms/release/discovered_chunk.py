@@ -2,6 +2,7 @@
 
 The rule. A key is a *candidate* at the end of a window if at least one counted entry is in it then. A candidate whose
 noisy level is at least the threshold of the plan is *found*: it is shown from this window on, with or without entries.
+If other keys of the query are listed, a key has several cells, its level is their sum, and all of them are shown.
 Nothing else about keys leaves this module: public bytes are a function of the noisy levels of found keys.
 
 Neighbours, sensitivity, guarantee and source: privacy.discovery.threshold and docs/proofs/discovery.md. The release
@@ -37,7 +38,10 @@ AT_ONCE = 2**20
 """Approximate number of levels that are processed at once: keys times windows."""
 
 SHOWN = pa.schema([("series", pa.int64()), ("window", pa.int64()), ("key", pa.string()), ("value", pa.float64())])
-"""Columns of public rows: place of the series in the part, window at whose end the number ends, key, and grid steps."""
+"""Columns of public rows: place of the series in the part, window at whose end the number ends, key, and grid steps.
+
+If a key has several cells, its rows of a number are in the order of the cells.
+"""
 
 NOT_FOUND = 0
 """Window of discovery of a key that is not found."""
@@ -50,9 +54,9 @@ class RunningKeys:
     Attributes:
         windows: Number of closed windows.
         keys: Text of each key, [keys].
-        level: Exact level at the end of the last window, int64 [keys].
+        level: Exact level of each cell at the end of the last window, int64 [keys * cells].
         found: Window of discovery, int64 [keys].
-        carry: Arrays of the strategy's carry, int64 or float64 [rows, keys], by name.
+        carry: Arrays of the strategy's carry, int64 or float64 [rows, keys * cells], by name.
     """
 
     windows: int
@@ -62,15 +66,15 @@ class RunningKeys:
     carry: Mapping[str, np.ndarray]
 
     @classmethod
-    def new(cls, keys: pa.Array) -> "RunningKeys":
-        """Return the state of new keys before the start, which has the number -1."""
-        none = np.zeros(len(keys), dtype=np.int64)
-        return cls(windows=-1, keys=keys, level=none, found=none, carry={})
+    def new(cls, keys: pa.Array, cells: int) -> "RunningKeys":
+        """Return the state of new keys with `cells` cells each before the start, which has the number -1."""
+        level, found = (np.zeros(len(keys) * each, dtype=np.int64) for each in (cells, 1))
+        return cls(windows=-1, keys=keys, level=level, found=found, carry={})
 
     @classmethod
     def none(cls) -> "RunningKeys":
         """Return the state of no key at the start."""
-        return replace(cls.new(pa.array([], pa.string())), windows=0)
+        return replace(cls.new(pa.array([], pa.string()), 1), windows=0)
 
     @classmethod
     def joined(cls, parts: Sequence["RunningKeys"], windows: int) -> "RunningKeys":
@@ -94,10 +98,11 @@ class RunningKeys:
             floats={name: rows for name, rows in self.carry.items() if rows.dtype == np.float64},
         )
 
-    def of(self, keys: slice) -> "RunningKeys":
-        """Return some of the keys."""
-        carry = {name: rows[:, keys] for name, rows in self.carry.items()}
-        return replace(self, keys=self.keys[keys], level=self.level[keys], found=self.found[keys], carry=carry)
+    def of(self, keys: slice, cells: int) -> "RunningKeys":
+        """Return some of the keys, which have `cells` cells each."""
+        own = slice(keys.start * cells, keys.stop * cells)
+        carry = {name: rows[:, own] for name, rows in self.carry.items()}
+        return replace(self, keys=self.keys[keys], level=self.level[own], found=self.found[keys], carry=carry)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,11 +144,12 @@ class DiscoveredChunk:
             keys, level, found = columns.pop("keys"), columns.pop("level").to_numpy(), columns.pop("found").to_numpy()
             rows = self.part.strategy.carried(windows, self.part.series)
             carry = {
-                name.removeprefix("carry."): each.to_numpy().reshape(-1, len(keys)) for name, each in columns.items()
+                name.removeprefix("carry."): each.to_numpy().reshape(-1, len(level)) for name, each in columns.items()
             }
         except (KeyError, ValueError):
             raise _incomplete() from None
-        if len(level) != len(keys) or len(found) != len(keys) or (len(keys) and sum(map(len, carry.values())) != rows):
+        fits = len(level) == len(keys) * self.part.cells and len(found) == len(keys)
+        if not fits or (len(keys) and sum(map(len, carry.values())) != rows):
             raise _incomplete()
         return RunningKeys(windows=windows, keys=keys, level=level, found=found, carry=carry)
 
@@ -190,21 +196,23 @@ def publish(part: DiscoveredPart, held: RunningKeys | None, new: NewSums) -> tup
     del key
 
     after, shown = [], [SHOWN.empty_table()]
-    for some in _slices(0, len(held.keys), new.windows - held.windows):
-        running, rows = _step(part, held.of(some), by_key.dense(some, range(held.windows + 1, new.windows + 1)))
+    each, later = part.cells, range(held.windows + 1, new.windows + 1)
+    for some in _slices(0, len(held.keys), len(later) * each):
+        running, rows = _step(part, held.of(some, each), by_key.dense(some, later, each))
         after.append(running)
         shown.append(rows)
-    for some in _slices(len(held.keys), len(keys), new.windows + 1):
-        running, rows = _step(part, RunningKeys.new(keys[some]), by_key.dense(some, range(new.windows + 1)))
+    for some in _slices(len(held.keys), len(keys), (new.windows + 1) * each):
+        leaves = by_key.dense(some, range(new.windows + 1), each)
+        running, rows = _step(part, RunningKeys.new(keys[some], each), leaves)
         after.append(running)
         shown.append(rows)
     public = pa.concat_tables(shown).sort_by([(name, "ascending") for name in SHOWN.names[:3]])
     return RunningKeys.joined(after, new.windows), public
 
 
-def _slices(first: int, last: int, windows: int) -> Iterator[slice]:
-    """Yield slices of keys that are processed at once."""
-    size = max(1, AT_ONCE // max(1, windows))
+def _slices(first: int, last: int, levels: int) -> Iterator[slice]:
+    """Yield slices of keys that are processed at once, if each has this number of levels."""
+    size = max(1, AT_ONCE // max(1, levels))
     return (slice(at, min(at + size, last)) for at in range(first, last, size))
 
 
@@ -216,12 +224,13 @@ class _ByKey:
     order: Ints
     key: Ints
 
-    def dense(self, keys: slice, windows: range) -> Ints:
-        """Return the sums of some keys and windows, int64 [windows, keys]."""
-        filled = np.zeros((len(windows), keys.stop - keys.start), dtype=np.int64)
+    def dense(self, keys: slice, windows: range, cells: int) -> Ints:
+        """Return the sums of some keys and windows, int64 [windows, keys * cells]."""
+        filled = np.zeros((len(windows), (keys.stop - keys.start) * cells), dtype=np.int64)
         places = slice(*np.searchsorted(self.key, [keys.start, keys.stop]))
         rows = self.order[places]
-        np.add.at(filled, (self.sums.window[rows] - windows.start, self.key[places] - keys.start), self.sums.sum[rows])
+        column = self.sums.columns(self.key[places] - keys.start, rows, cells)
+        np.add.at(filled, (self.sums.window[rows] - windows.start, column), self.sums.sum[rows])
         return filled
 
 
@@ -232,19 +241,20 @@ def _step(part: DiscoveredPart, held: RunningKeys, leaves: Ints) -> tuple[Runnin
         part: Part of the query.
         held: State of the keys. New ones are in the state before the start, and row 0 of their leaves is the initial
             level.
-        leaves: Exact sums, int64 [windows, keys].
+        leaves: Exact sums, int64 [windows, keys * cells].
     """
     begins = held.windows < 0
 
     def sample(nodes: Nodes) -> Ints:
-        return noise.sample_noise(part.noise[0], nodes, component=0, cells=len(held.keys))
+        return noise.sample_noise(part.noise[0], nodes, component=0, cells=len(held.level))
 
     before = None if begins else held.carried
     _, numbers, carry = part.strategy.step(before, leaves, series=part.series, sample=sample)
     exact = (held.level + np.cumsum(leaves, axis=0))[int(begins) :]
     since = carry.windows - len(exact)
     window = since + 1 + np.arange(len(exact))
-    crossing = (exact > 0) & (numbers[part.series.index(LEVEL)] >= part.threshold)
+    noisy = numbers[part.series.index(LEVEL)]
+    crossing = candidates(_of_keys(exact, part)) & (_of_keys(noisy, part) >= part.threshold)
     now = np.where(crossing.any(axis=0), window[crossing.argmax(axis=0)], NOT_FOUND)
     found = np.where(held.found == NOT_FOUND, now, held.found)
     shown = [
@@ -261,20 +271,39 @@ def _step(part: DiscoveredPart, held: RunningKeys, leaves: Ints) -> tuple[Runnin
     return after, pa.concat_tables(shown)
 
 
+def candidates(levels: Ints) -> np.ndarray:
+    """Return which keys may be found at the end of each window, bool [windows, keys]: those with entries then.
+
+    Keys that had entries before must not stay candidates: under a span, the noise of a key of one unit would get a new
+    chance in each later window, without end (docs/proofs/discovery.md, "What breaks it").
+    """
+    return levels > 0
+
+
+def _of_keys(levels: np.ndarray, part: DiscoveredPart) -> np.ndarray:
+    """Return the sum over the cells of each key, [windows, keys], of levels [windows, keys * cells]."""
+    if part.cells == 1:
+        return levels
+    summed: np.ndarray = levels.reshape(len(levels), -1, part.cells).sum(axis=2)
+    return summed
+
+
 def _shown(place: int, ends: Ints, values: np.ndarray, found: Ints, keys: pa.Array, series: Series) -> pa.Table:
     """Return the public rows of one series: its numbers that begin and end while their key is listed.
 
     Args:
         place: Place of the series in its part.
         ends: Window at whose end each number ends, int64 [numbers].
-        values: Numbers, float64 [numbers, keys].
+        values: Numbers, float64 [numbers, keys * cells].
         found: Window of discovery of each key, int64 [keys].
         keys: Texts of the keys.
         series: The series.
     """
     begins = ends if series.kind == "level" else ends - series.width
     row, key = np.nonzero((found != NOT_FOUND) & (begins[:, None] >= found))
-    columns = [np.full(len(row), place), ends[row], keys.take(pa.array(key)), values[row, key]]
+    shown = values.reshape(len(values), len(keys), -1)[row, key] if len(row) else values[:0]
+    row, key = (np.repeat(each, shown.shape[1]) for each in (row, key))
+    columns = [np.full(len(row), place), ends[row], keys.take(pa.array(key)), shown.ravel()]
     return pa.table([pa.array(column) for column in columns], schema=SHOWN)
 
 

@@ -2,8 +2,9 @@
 
     estimates   query, kind, window_start, window_end, <keys>, value, stddev, ci_low, ci_high
 
-A key has levels from its window of discovery on, and other numbers from the first one on that begins then. The rows of
-a series are in the order of windows and then of keys, so that it reveals nothing about keys that are not found.
+A key has levels from its window of discovery on, and other numbers from the first one on that begins then. If other
+keys of the query are listed, it has a row for each combination of their values. The rows of a series are in the order
+of windows, then of found keys and then of listed ones, so that it reveals nothing about keys that are not found.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from transforms.aggregation.queries import Query
 from transforms.common.errors import InputError
 from transforms.common.windows import Windows
 from transforms.release.estimated_numbers import new_spreads
-from transforms.release.published_columns import TIME, constant, key_types, only_of_some
+from transforms.release.published_columns import TIME, constant, key_columns, only_of_some
 
 
 def found_table(shown: pa.Table, aggregation: Aggregation, part: DiscoveredPart) -> pa.Table:
@@ -39,14 +40,14 @@ def found_table(shown: pa.Table, aggregation: Aggregation, part: DiscoveredPart)
 
 def _table_of(series: Series, shown: pa.Table, aggregation: Aggregation, part: DiscoveredPart) -> pa.Table:
     query, timeline, rows = aggregation.queries[part.query], aggregation.timeline, shown.num_rows
-    (noise,), ((name, _),) = part.noise, query.by
+    (noise,), name = part.noise, query.found_by or ""
     since, windows = timeline.released, timeline.windows
     spread = new_spreads(noise, part.strategy, series, windows, since, CONFIDENCE, gathered=False)
     end = shown["window"].to_numpy()
     new = np.searchsorted(series.ends(windows)[len(series.ends(since)) :], end)
     deviations, widths = (each[new][:, None] for each in spread)
     found = estimate(query.measure, [shown["value"].to_numpy()[:, None]], [deviations], [widths])
-    keys = {key: pa.nulls(rows, kind) for key, kind in key_types(aggregation.queries).items()}
+    keys = key_columns(aggregation, part.query, 0, part.cells, rows)
     starts, ends = (pa.array(timeline.bounds.at(at), pa.int64()).cast(TIME) for at in (end - series.width, end))
     return pa.table(
         {
@@ -55,7 +56,7 @@ def _table_of(series: Series, shown: pa.Table, aggregation: Aggregation, part: D
             "window_start": starts,
             "window_end": ends,
             **keys,
-            name: shown["key"].combine_chunks().cast(key_types(aggregation.queries)[name]),
+            name: shown["key"].combine_chunks().cast(keys[name].type),
             "value": found.value.ravel(),
             "stddev": np.array(found.stddev.ravel()),
             "ci_low": found.ci_low.ravel(),
@@ -77,7 +78,7 @@ def found_spreads(part: DiscoveredPart, windows: int) -> list[np.ndarray]:
 
 
 def found_rows(estimates: pa.Table, query: Query, series: Series, windows: Windows) -> pa.Table:
-    """Return the rows of one series of a query that finds keys, in the order of windows and keys.
+    """Return the rows of one series of a query that finds keys, in the order of windows, found keys and listed ones.
 
     Args:
         estimates: Rows of its published tables.
@@ -88,19 +89,24 @@ def found_rows(estimates: pa.Table, query: Query, series: Series, windows: Windo
     Raises:
         InputError: A row is there twice, or a key that was found has no row of a later number.
     """
-    ((name, _),) = query.by
+    name = query.found_by or ""
     begin, end = (windows.numbers(_instants(estimates, f"window_{at}"))[0] for at in ("start", "end"))
     own = pc.and_(pc.equal(estimates["kind"], series.kind), pa.array(end - begin == series.width))
-    table = estimates.filter(own).sort_by([("window_end", "ascending"), (name, "ascending")])
+    table = estimates.filter(own)
+    table = table.append_column(_CELL, pa.array(_cells(table, query)))
+    table = table.sort_by([(one, "ascending") for one in ("window_end", name, _CELL)])
     number, known = _numbers(table, series, windows)
-    key = table[name].combine_chunks().dictionary_encode().indices
-    if key.null_count or not known:
-        raise InputError(f"query {query.name}: a row has no key, or is of another window")
-    code, last = key.to_numpy(), int(number.max(initial=-1))
+    key, cell = table[name].combine_chunks().dictionary_encode().indices, table[_CELL].to_numpy()
+    table = table.drop_columns([_CELL])
+    if key.null_count or not known or cell.min(initial=0) < 0:
+        raise InputError(f"query {query.name}: a row has no key, or is of another window or cell")
+    code, last = key.to_numpy().astype(np.int64) * query.each + cell, int(number.max(initial=-1))
     found = np.full(int(code.max(initial=-1)) + 1, last + 1)
     np.minimum.at(found, code, number)
     rows = np.unique(code * (last + 1) + number)
-    if len(rows) != len(code) or len(rows) != int((last + 1 - found).sum()):
+    by_key = np.append(found, np.full(-len(found) % query.each, last + 1)).reshape(-1, query.each)
+    uneven = bool((by_key != by_key[:, :1]).any())
+    if uneven or len(rows) != len(code) or len(rows) != int((last + 1 - found).sum()):
         raise InputError(f"query {query.name}: a row of a found key is missing, or there twice")
     return table
 
@@ -108,7 +114,7 @@ def found_rows(estimates: pa.Table, query: Query, series: Series, windows: Windo
 def as_listed(
     rows: Sequence[tuple[Series, pa.Table]], query: Query, windows: Windows, until: int
 ) -> tuple[Query, list[tuple[Series, pa.Table]]]:
-    """Return a query whose cells are the found keys, and a row for each number and key, null before its discovery.
+    """Return a query that lists the found keys, and a row for each number and cell, null before a key's discovery.
 
     Keys are in the order of their discovery, and those of one window by their names.
 
@@ -118,14 +124,16 @@ def as_listed(
         windows: Windows of the release.
         until: Number of published windows.
     """
-    ((name, _),) = query.by
+    name = query.found_by or ""
     (levels,) = (table for series, table in rows if series.kind == "level")
     keys = pc.unique(levels[name])
+    places = query.places(len(keys))
     dense = []
     for series, table in rows:
         number, _ = _numbers(table, series, windows)
-        place = number * len(keys) + pc.index_in(table[name], value_set=keys).to_numpy()
-        at = np.full(len(series.ends(until)) * len(keys), -1)
+        key = pc.index_in(table[name], value_set=keys).to_numpy()
+        place = number * places.size + places[key, np.arange(len(key)) % query.each]
+        at = np.full(len(series.ends(until)) * places.size, -1)
         at[place] = np.arange(len(place))
         numbers = table.select(["value", "stddev", "ci_low", "ci_high"])
         dense.append((series, numbers.take(pa.array(at, mask=at < 0))))
@@ -137,6 +145,19 @@ def _numbers(table: pa.Table, series: Series, windows: Windows) -> tuple[np.ndar
     end, known = windows.numbers(_instants(table, "window_end"))
     number, off = np.divmod(end - series.width, series.every)
     return number, bool(known.all() and not off.any())
+
+
+_CELL = "cell"
+
+
+def _cells(table: pa.Table, query: Query) -> np.ndarray:
+    """Return the cell of each row among those of its found key, int64 [rows]; below 0 for another value."""
+    cell = np.zeros(table.num_rows, dtype=np.int64)
+    for name, key in query.known:
+        values = key.published(0, len(key), table[name].type)
+        place = pc.fill_null(pc.index_in(table[name], value_set=values), -1).to_numpy()
+        cell = np.where((place < 0) | (cell < 0), -1, cell * len(key) + place)
+    return cell
 
 
 def _instants(table: pa.Table, column: str) -> np.ndarray:

@@ -41,12 +41,6 @@ class Read:
     ranges: Collection[str]
 
 
-def only_key_problems(keys: int, *, found: bool) -> Iterator[RuleError]:
-    """Yield why a query cannot have a number of keys; `found`: whether keys are found privately."""
-    if found and keys > 1:
-        yield RuleError("a key that is found is the only key of its query; remove the others, or list its cells", "by")
-
-
 def near_problems(read: Read, near: Sequence[str]) -> Iterator[RuleError]:
     """Yield what a query reads of places besides their ranges, if units are protected that are near each other.
 
@@ -205,10 +199,30 @@ def hierarchy_problems(
                 yield RuleError(message, "by", name)
 
 
+def discovery_problems(keys: Sequence[str], *, sums: bool, hierarchy: bool) -> Iterator[RuleError]:
+    """Yield why keys of a query cannot be found next to its other keys.
+
+    Args:
+        keys: Keys that are found.
+        sums: Whether quantiles, ranges or marginals are published.
+        hierarchy: Whether a key has a hierarchy.
+    """
+    for name in keys[1:]:
+        yield RuleError("a second key that is found; list the values of this one", "by", name)
+    if sums:
+        message = "sums over cells need listed cells; remove quantiles, ranges and marginals, or list the found key"
+        yield RuleError(message, "publish")
+    if hierarchy:
+        yield RuleError("a tree does not go together with a key that is found; list its values", "by")
+
+
 def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
     """Yield the rules that a query of a plan breaks."""
     measure, span = query.measure, plan.promise.protects.span
-    yield from only_key_problems(len(query.by), found=query.discovers)
+    if query.discovers:
+        sums = bool(query.quantiles or query.ranges or query.marginals)
+        keys = [name for name, _ in query.by if name not in dict(query.known)]
+        yield from discovery_problems(keys, sums=sums, hierarchy=query.hierarchy is not None)
     ordered = dict(query.ordered)
     read = Read(
         where=() if query.where is None else query.where.columns,

@@ -64,18 +64,19 @@ def part_of(plan: Plan) -> DiscoveredPart:
     return part
 
 
-@pytest.mark.parametrize("distinct", [False, True])
-def test_no_split_of_a_units_entries_among_keys_is_found_more_often_than_the_bound_says(distinct: bool) -> None:
+@pytest.mark.parametrize(("distinct", "cells"), [(False, 1), (True, 1), (False, 3), (True, 3)])
+def test_no_split_of_a_units_entries_among_keys_is_found_more_often_than_the_bound_says(distinct, cells) -> None:
     noise, entries = DiscreteLaplace(2.0), 4
-    alone = Alone(noise=noise, levels=((1, 3), (2, 2)), summed=True, entries=entries, distinct=distinct, step=1)
+    levels = ((1, 3), (2, 2))
+    alone = Alone(noise=noise, cells=cells, levels=levels, summed=True, entries=entries, distinct=distinct, step=1)
     threshold = alone.threshold(1e-3)
 
-    sizes = range(2) if distinct else range(entries + 1)
+    sizes = range(min(cells, entries) + 1) if distinct else range(entries + 1)
     splits = [split for split in product(sizes, repeat=entries) if sum(split) <= entries]
 
     def found(split: tuple[int, ...], nodes: int) -> float:
         held = np.array([one for one in split if one], dtype=float)
-        return float(noise.tail(nodes, threshold - held, summed=True).sum())
+        return float(noise.tail(nodes * cells, threshold - held, summed=True).sum())
 
     worst = sum(windows * max(found(split, nodes) for split in splits) for nodes, windows in alone.levels)
     assert worst <= alone.chance(threshold) <= 1e-3
