@@ -45,6 +45,9 @@ LATE_USERS = (
 """Modules of Beam that import `LATE`."""
 
 
+SAMPLED_EVERY = 10
+"""Milliseconds between records of the active step of a stage."""
+
 MEBIBYTE = 2**20
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1
 """Numbers of these parameters in <malloc.h> of glibc."""
@@ -72,6 +75,7 @@ def load_worker(imported: Callable[[], T]) -> T:
     found = _without_collection(imported)
     if version("apache-beam") == BEAM:
         ask_once()
+        end_stages_soon()
     return found
 
 
@@ -123,6 +127,16 @@ def ask_once() -> None:
         return known[kind]
 
     core.get_function_args_defaults, PipelineOptions.view_as = arguments, view
+
+
+def end_stages_soon() -> None:
+    """Let a stage of Beam end within `SAMPLED_EVERY`.
+
+    A thread records which step is active. It sleeps for up to 200 ms in a long stage, which waits for it at its end.
+    """
+    from apache_beam.runners.worker.statesampler import StateSampler
+
+    StateSampler.__init__.__defaults__ = (SAMPLED_EVERY,)  # of `sampling_period_ms`, which no option sets
 
 
 def google(flags: Sequence[str]) -> tuple[str, ...]:

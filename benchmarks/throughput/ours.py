@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.throughput.generate import HIGHEST, WARDS
-from pipelines.cli import main as slackwater
+from pipelines.cli import program
 
 SPEC = """\
 release: throughput
@@ -45,4 +45,5 @@ def write_spec(files: str, output: Path) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(slackwater(["run", str(write_spec(sys.argv[1], Path(sys.argv[2]))), *sys.argv[3:]], alone=True))
+    sys.argv[:] = ["slackwater", "run", str(write_spec(sys.argv[1], Path(sys.argv[2]))), *sys.argv[3:]]
+    sys.exit(program())

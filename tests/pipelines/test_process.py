@@ -9,7 +9,9 @@ import apache_beam as beam
 import pytest
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.worker.statesampler import StateSampler
 from apache_beam.transforms import core
+from apache_beam.utils.counters import CounterFactory
 
 from pipelines import process
 
@@ -131,3 +133,12 @@ def test_beam_still_gets_the_same_functions_and_options(monkeypatch: pytest.Monk
     assert first.get_all_options()["runner"] == "mine"
     assert second.view_as(StandardOptions).get_all_options()["runner"] is None
     assert not second.view_as(StandardOptions).streaming
+
+
+def test_a_stage_does_not_wait_for_the_record_of_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StateSampler.__init__, "__defaults__", StateSampler.__init__.__defaults__)
+    assert StateSampler("stage", CounterFactory()).sampling_period_ms == 200
+
+    process.end_stages_soon()
+
+    assert StateSampler("stage", CounterFactory()).sampling_period_ms == process.SAMPLED_EVERY

@@ -16,6 +16,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +24,9 @@ import pyarrow as pa
 from transforms.common.sinks import NEW, naming
 
 FOLDER = "exchange"
+
+BUFFER = 2**20
+"""Bytes that are written at once: a part has a buffer for each column."""
 
 MAPPED = 2**16
 """Bytes from which a part is mapped. A process can have 65,530 mappings, and many small files have more parts."""
@@ -43,15 +47,21 @@ def folder_in(folder: str) -> Iterator[str]:
 
 
 def put(parts: Iterable[tuple[int, pa.Table]], folder: str) -> Iterator[tuple[int, bytes]]:
-    """Write parts as one file, and yield their places after all of them are written."""
-    path, places = Path(folder, secrets.token_hex(16)), []
+    """Write parts of one schema as one file, and yield their places after all of them are written.
+
+    The file begins with the schema, so that no part holds it: with hundreds of shards, parts are small.
+    """
+    path = Path(folder, secrets.token_hex(16))
+    places: list[tuple[int, int, int]] = []
     with naming(path):
         os.close(os.open(path, NEW, 0o600))
-    with naming(path), pa.OSFile(str(path), "wb") as file:
+    with naming(path), pa.OSFile(str(path), "wb") as unbuffered, pa.BufferedOutputStream(unbuffered, BUFFER) as file:
         for number, part in parts:
+            if not places:
+                stream = pa.ipc.new_stream(file, part.schema)
+                stream.write_batch(pa.RecordBatch.from_pylist([], part.schema))  # otherwise the first part has it
             begin = file.tell()
-            with pa.ipc.new_stream(file, part.schema) as stream:
-                stream.write_table(part)
+            stream.write_table(part.combine_chunks())
             places.append((number, begin, file.tell() - begin))
     for number, begin, size in places:
         yield number, json.dumps([str(path), begin, size]).encode()
@@ -60,6 +70,14 @@ def put(parts: Iterable[tuple[int, pa.Table]], folder: str) -> Iterator[tuple[in
 def get(place: bytes) -> pa.Table:
     """Return the table at a place; it keeps its part of the file mapped, unless it is small."""
     path, begin, size = json.loads(place)
+    schema = _schema(path)
     with naming(path), pa.memory_map(path) if size >= MAPPED else pa.OSFile(path) as file:
         file.seek(begin)
-        return pa.ipc.open_stream(file.read_buffer(size)).read_all()
+        message = pa.ipc.read_message(file.read_buffer(size))
+    return pa.Table.from_batches([pa.ipc.read_record_batch(message, schema)])
+
+
+@lru_cache(maxsize=2**14)
+def _schema(path: str) -> pa.Schema:
+    with naming(path), pa.OSFile(path) as file:
+        return pa.ipc.read_schema(file)

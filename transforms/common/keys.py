@@ -72,18 +72,22 @@ def number_words(words: Ints) -> tuple[Ints, Ints]:
 def sort(words: Ints) -> Ints:
     """Return a stable argsort, int64 [n], of integers >= 0 (uint64 [n]).
 
-    A word and its place are sorted as one number if both fit into 64 bits; else 16 bits at a time, in linear time.
+    A word and its place are sorted as one number of 64 bits. If they have more, the word's lowest bits are omitted, and
+    words that differ in these alone are sorted afterwards.
     """
     bits = len(words).bit_length()
-    if len(words) == 0 or int(words.max()).bit_length() + bits <= 64:
-        packed = (words << np.uint64(bits)) | np.arange(len(words), dtype=np.uint64)
-        packed.sort()
-        packed &= np.uint64((1 << bits) - 1)
-        return packed.view(np.int64)
-    order = np.argsort(words.astype(np.uint16), kind="stable")
-    for shift in range(16, int(words.max()).bit_length(), 16):
-        digits = (words >> np.uint64(shift)).astype(np.uint16)
-        order = order[np.argsort(digits[order], kind="stable")]
+    omitted = max(0, int(words.max(initial=0)).bit_length() + bits - 64)
+    kept = words >> np.uint64(omitted) if omitted else words
+    packed = (kept << np.uint64(bits)) | np.arange(len(words), dtype=np.uint64)
+    packed.sort()
+    packed &= np.uint64((1 << bits) - 1)
+    order = packed.view(np.int64)
+    if omitted:
+        ordered = kept.take(order)
+        same = ordered[1:] == ordered[:-1]
+        tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+        rows = order[tied]
+        order[tied] = rows[np.argsort(words[rows], kind="stable")]
     return order
 
 
@@ -94,15 +98,15 @@ def take(column: pa.Array, rows: Ints) -> pa.Array:
     ['ef', 'cd']
     """
     if not pa.types.is_string(column.type) or column.null_count or len(rows) == 0:
-        return column.take(pa.array(rows))
+        return pc.take(column, pa.array(rows), boundscheck=False)
     _, offsets_buffer, data = column.buffers()
     offsets = np.frombuffer(offsets_buffer, dtype=np.int32)[column.offset : column.offset + len(column) + 1]
     length = int(offsets[1] - offsets[0])
     if length == 0 or len(rows) * length >= 2**31 or (np.diff(offsets) != length).any():
-        return column.take(pa.array(rows))
+        return pc.take(column, pa.array(rows), boundscheck=False)
     texts = pa.Array.from_buffers(pa.binary(length), len(column), [None, data.slice(int(offsets[0]))])
     ends = np.arange(0, (len(rows) + 1) * length, length, dtype=np.int32)
-    taken = texts.take(pa.array(rows))
+    taken = pc.take(texts, pa.array(rows), boundscheck=False)
     return pa.Array.from_buffers(column.type, len(rows), [None, pa.py_buffer(ends), taken.buffers()[1]])
 
 

@@ -90,6 +90,12 @@ def test_equal_words_keep_their_order(words: list[int], shift: int) -> None:
     assert sort(column).tolist() == np.argsort(column, kind="stable").tolist()
 
 
+def test_long_words_that_differ_in_their_lowest_bits_are_in_order() -> None:
+    words = np.array([2**63 + 3, 5, 2**63 + 1, 7, 2**63 + 2, 2**63 + 1, 5], dtype=np.uint64)
+
+    assert sort(words).tolist() == [1, 6, 3, 2, 5, 4, 0]
+
+
 @given(texts=st.lists(TEXTS, min_size=1, max_size=9) | st.lists(st.sampled_from(["ab", "cd", "é"])), data=st.data())
 def test_rows_with_texts_of_any_length_are_taken(texts: list[str], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(texts)))
