@@ -227,7 +227,7 @@ def _by_cost(cells: int, sought: Sought) -> tuple[Layers, ...]:
 def _lightest(alongs: Sequence[Along], sought: Sought) -> Along:
     """Return the strategy with the fewest nodes among those whose cost is near the least."""
     most = (1 + TOLERANCE) * sought.given * min(map(sought.cost, alongs))
-    return min((one for one in alongs if sought.cost(one) <= most), key=lambda along: along.nodes)
+    return min((one for one in alongs if sought.cost(one) <= most), key=lambda along: along.matrix.nodes)
 
 
 def _sizes(cells: int, branching: int | None) -> Iterator[tuple[int, tuple[int, ...]]]:

@@ -85,7 +85,7 @@ def _node_keys(aggregation: Aggregation, number: int, over: Product, rows: int) 
     query = aggregation.queries[number]
     node, keys, ordered = np.arange(over.nodes), list(query.known), dict(query.ordered)
     for axis in reversed(over.axes):
-        node, place = np.divmod(node, axis.nodes)
+        node, place = np.divmod(node, axis.matrix.nodes)
         for begin, end in reversed(axis.boxes()):
             name, key = keys.pop()
             kind = columns[name].type
@@ -93,7 +93,7 @@ def _node_keys(aggregation: Aggregation, number: int, over: Product, rows: int) 
             if query.hierarchy is not None and name == query.hierarchy[0]:
                 labels, at = _node_names(labels, query.hierarchy[1], cast(Nested, axis)), place
             elif name in ordered:
-                labels, at = _node_ranges(labels, begin, end, axis.layer()), place
+                labels, at = _node_ranges(labels, begin, end, axis.matrix.layer()), place
             elif len(key) > 1 and (end - begin).max() > 1:  # sums over all cells of a listed key
                 labels, at = (
                     pa.concat_arrays([labels, pa.array([ALL])]),
