@@ -153,6 +153,9 @@ class QuadtreeOffer:
     def problems(self, choice: CellChoice, use: CellUse) -> Iterator[RuleError]:
         if use.ordered == 1:
             yield RuleError("a quadtree is over two keys with an order; use tree for one", "cells", "strategy")
+        if choice.marginals or use.nested:
+            message = "a quadtree gives no noise to sums over other keys; use tree or auto, or list the cells alone"
+            yield RuleError(message, "cells", "strategy")
         if use.apart:
             yield RuleError("a quadtree is not for a distance; use tree, prefix or auto", "cells", "strategy")
 
