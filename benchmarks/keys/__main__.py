@@ -85,19 +85,19 @@ def run(plan: Plan, contributions: int, keys: int, rng: np.random.Generator, *, 
     assert windows is not None
     chances = (np.arange(1, keys + 1) + SHIFT) ** -EXPONENT
     means = (contributions * chances / chances.sum() / windows)[:largest]
-    drawn = [(np.flatnonzero(one), one[one > 0]) for one in (rng.poisson(means) for _ in range(windows))]
-    key = np.concatenate([one.astype(np.int32) for one, _ in drawn])
-    number = np.concatenate([one for _, one in drawn])
-    window = np.repeat(np.arange(windows, dtype=np.int32), [len(one) for one, _ in drawn])
-    total = np.bincount(key, number, minlength=len(means)).astype(np.int64)
+    drawn = [_drawn(rng.poisson(means)) for _ in range(windows)]
+    window = np.repeat(np.arange(windows, dtype=np.int16), [len(one) for one, _ in drawn])
+    key, number = (np.concatenate(each) for each in zip(*drawn, strict=True))
     del drawn
+    total = np.bincount(key, number, minlength=len(means)).astype(np.int64)
     there = np.flatnonzero(total)
-    place = np.searchsorted(there, key)
+    place = np.zeros(len(means), dtype=np.int32)
+    place[there] = np.arange(len(there))
     step = plan.demands[0].measure.components[0].largest
     names = pc.binary_join_element_wise("k", pa.array(there).cast(pa.string()), "")
-    exact = KeySums(names, place, window + 1, number * step)
+    exact = KeySums(names, place[key], window + np.int16(1), number * np.int32(step))
     began = time.process_time()
-    _, shown = publish(part, None, NewSums(windows=windows, sums=exact))
+    _, shown = publish((part,), None, NewSums(windows=windows, sums=exact))
     seconds = time.process_time() - began
     found = pc.utf8_slice_codeunits(shown["key"], 1).cast(pa.int64()).to_numpy()
     at, level = shown["window"].to_numpy(), shown["value"].to_numpy() / step
@@ -111,6 +111,12 @@ def run(plan: Plan, contributions: int, keys: int, rng: np.random.Generator, *, 
         seconds=seconds,
         memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     )
+
+
+def _drawn(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the keys with contributions in one window, and the numbers of these, int32 each."""
+    there = np.flatnonzero(counts)
+    return there.astype(np.int32), counts[there].astype(np.int32)
 
 
 def _levels(key: np.ndarray, window: np.ndarray, number: np.ndarray, found: np.ndarray, at: np.ndarray) -> np.ndarray:

@@ -10,10 +10,13 @@ import pyarrow.compute as pc
 from pipelines.epochs.job import Job
 from pipelines.evaluate.error_sums import ErrorSums
 from pipelines.spec.series import series_document
-from transforms.aggregation.discovered_key import KeySums, decode_sums
+from privacy.planning.linear_part import LinearPart
+from privacy.series import Family, Series, totals
+from transforms.aggregation.discovered_key import KeySums, decode_sums, layers_of
 from transforms.aggregation.node_sums import BOUNDED, EXACT, NodeKey
+from transforms.aggregation.queries import Query
 from transforms.release.discovered_chunk import NewSums, publish
-from transforms.release.discovered_tables import found_spreads
+from transforms.release.discovered_tables import found_numbers
 from transforms.release.published_tables import truth_table
 
 TOGETHER = 2**22
@@ -34,43 +37,48 @@ def errors_of_found(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], number: i
         the largest count of a key in any window, `from` and `to`, the number of `keys`, and the `share` that is found
         by the end, on average over the runs.
     """
-    part, windows = job.plan.discovered_of(number), job.aggregation.timeline.windows
-    assert part is not None
-    grid = job.plan.demands[number].measure.components[0].grid
+    query, windows = job.aggregation.queries[number], job.aggregation.timeline.windows
+    parts = job.plan.found_parts(number)
+    assert parts is not None
     bounded, exact = _both(sums, number)
-    levels = [np.cumsum(of.dense(bounded.keys, windows, part.cells), axis=0) for of in (bounded, exact)]
-    errors, listed = [ErrorSums() for _ in part.series], np.zeros(len(bounded.keys))
-    spreads = found_spreads(part, windows)
+    series = [(part, one) for part in parts for one in part.series]
+    aims, goals = ([_numbers(of, query, windows, *one) for one in series] for of in (bounded, exact))
+    errors, listed = [ErrorSums() for _ in series], np.zeros(len(bounded.keys))
     for run in range(runs):
-        _, shown = publish(part, None, NewSums(windows=windows, sums=bounded))
+        _, shown = publish(parts, None, NewSums(windows=windows, sums=bounded))
         key = pc.index_in(shown["key"], value_set=bounded.keys).to_numpy()
         listed[np.unique(key)] += 1
-        key = key * part.cells + np.arange(len(key)) % part.cells
-        end, place = shown["window"].to_numpy(), shown["series"].to_numpy()
-        for at, (series, found) in enumerate(zip(part.series, errors, strict=True)):
-            own = place == at
-            begin = end[own] - series.width
-            aim, goal = (
-                (level[end[own], key[own]] - (0 if series.kind == "level" else level[begin, key[own]])) * grid
-                for level in levels
-            )
-            value = shown["value"].to_numpy()[own] * grid
+        cell = key * query.each + np.arange(len(key)) % query.each
+        for place, ((part, one), found) in enumerate(zip(series, errors, strict=True)):
+            own = shown["series"].to_numpy() == place
+            rows = shown.filter(pa.array(own))
+            numbers = found_numbers(rows, part, one, query.measure, since=0, windows=windows)
+            at = (rows["window"].to_numpy() - one.width) // one.every, cell[own]
+            aim, goal, value = aims[place][at], goals[place][at], numbers.value.ravel()
             found.add("rmse_observed", value - aim)
             found.add("rmse_total", value - goal)
             if run == 0:
                 found.compare(aim[None], goal[None])
-                found.add("rmse_predicted", spreads[at][(end[own] - series.width) // series.every] * grid)
-    numbers = [
-        {**series_document(series, job.plan), **found.summary()}
-        for series, found in zip(part.series, errors, strict=True)
+                found.add("rmse_predicted", np.where(np.isnan(aim), np.nan, numbers.stddev.ravel()))
+    told = [
+        {**series_document(one, job.plan), **found.summary()} for (_, one), found in zip(series, errors, strict=True)
     ]
-    of_keys = levels[0].reshape(windows + 1, -1, part.cells).sum(axis=2)
-    sizes = np.rint(of_keys.max(axis=0, initial=0) * grid).astype(np.int64)
-    return {
-        "strategy": job.plan.strategies[number],
-        "numbers": numbers,
-        "found": _by_size(sizes, listed / runs),
-    }
+    levels = np.cumsum(bounded.dense(bounded.keys, windows, query.each), axis=0)
+    of_keys = levels.reshape(windows + 1, -1, query.each).sum(axis=2) * query.measure.components[0].grid
+    sizes = np.rint(of_keys.max(axis=0, initial=0)).astype(np.int64)
+    return {"strategy": job.plan.strategies[number], "numbers": told, "found": _by_size(sizes, listed / runs)}
+
+
+def _leaves(of: KeySums, keys: pa.Array, query: Query, windows: int, family: Family) -> np.ndarray:
+    """Return the sums of some keys, int64 [components, 1 + windows, keys * cells]."""
+    layers = layers_of(query.families, len(query.measure.components), family)
+    return np.stack([of.dense(keys, windows, query.each, layer) for layer in layers])
+
+
+def _numbers(of: KeySums, query: Query, windows: int, part: LinearPart, series: Series) -> np.ndarray:
+    """Return the numbers of a series without noise, float64 [numbers, keys * cells]."""
+    leaves = _leaves(of, of.keys, query, windows, part.family)
+    return query.measure.estimate([totals(series, component).astype(np.float64) for component in leaves])
 
 
 def _both(sums: Mapping[NodeKey, Sequence[bytes]], number: int) -> tuple[KeySums, KeySums]:
@@ -97,16 +105,15 @@ def truth_of_found(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], number: in
     """Yield the rows of all keys without noise, found or not, as `truth_of` does for listed cells."""
     windows, query = job.aggregation.timeline.windows, job.aggregation.queries[number]
     bounded, exact = _both(sums, number)
-    few = max(1, TOGETHER // ((windows + 1) * query.each))
+    few = max(1, TOGETHER // ((windows + 1) * query.each * len(query.measure.components)))
     for first in range(0, len(bounded.keys), few):
         keys = bounded.keys[first : first + few]
         aggregation = job.aggregation.with_listed(number, keys.to_pylist())
         in_order = np.argsort(query.places(len(keys)).ravel())
-        exact_leaves, bounded_leaves = (
-            of.dense(keys, windows, query.each)[None][..., in_order] for of in (exact, bounded)
-        )
-        series = job.plan.demands[number].series
-        yield truth_table(exact_leaves, bounded_leaves, aggregation, number, series, 0)
+        for family in query.families:
+            without, within = (_leaves(of, keys, query, windows, family)[..., in_order] for of in (exact, bounded))
+            series = [one for one in job.plan.demands[number].series if one.family == family]
+            yield truth_table(without, within, aggregation, number, series, 0)
 
 
 def found_text(queries: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -86,7 +86,7 @@ def _total(
     """
     place = next(place for place, demand in enumerate(plan.demands) if demand.name == query.name)
     demand = plan.demands[place]
-    if query.cells == 1 or len(demand.measure.components) > 1 or demand.axes:
+    if query.cells == 1 or len(demand.measure.components) > 1 or demand.axes or demand.discover:
         return None
     sampled = [] if repeated is None else (~repeated).tolist()
     widths = plan.of_series(place, series).total_errors(series, len(value), query.cells, sampled)

@@ -67,10 +67,10 @@ def cells_text(cells: int | None) -> str:
 def found_text(document: dict[str, Any]) -> list[str]:
     """Return a sentence for each query whose keys are found."""
     return [
-        f"{query['name']}: a key is listed from the first window on in which its noisy {_level_text(found)} reaches "
-        f"{found['threshold']:,.4g}. In any one window, a key with {found['entries_50']:,} entries is found with a "
-        f"probability of 50 %, and one with {found['entries_95']:,} of 95 %. Discovery takes "
-        f"{shown(found['delta'], 2)} of delta."
+        f"{query['name']}: a key is listed from the first window on in which its noisy "
+        f"{_level_text(found)} reaches {found['threshold']:,.4g}. In any one window, a key with "
+        f"{found['entries_50']:,} entries{' of the largest value' if found['sum'] else ''} is found with a probability "
+        f"of 50 %, and one with {found['entries_95']:,} of 95 %. Discovery takes {shown(found['delta'], 2)} of delta."
         for query in document["queries"]
         if (found := query["found"]) is not None
     ]
@@ -78,7 +78,8 @@ def found_text(document: dict[str, Any]) -> list[str]:
 
 def _level_text(found: dict[str, Any]) -> str:
     """Return the number by which a key is found."""
-    return "count" if found["cells"] == 1 else f"count over {counted(found['cells'], 'cell')}"
+    cells = "" if found["cells"] == 1 else f" over {counted(found['cells'], 'cell')}"
+    return f"{'sum' if found['sum'] else 'count'}{cells}"
 
 
 def off_by(number: dict[str, Any]) -> str:

@@ -24,11 +24,10 @@ def finding_problems(
     asked = [(place, query) for place, query in enumerate(queries) if query.discovers]
     for place, query in asked:
         choice = choice_of(strategy if query.strategy is None else query.strategy)
-        events = {"entered", "left"}.intersection(query.published(str).values())
         finding = Finding(
             cells=query.cells,
-            counts=query.measure.column is None,
-            levels="level" in query.publish and not events,
+            negative=query.measure.sum is not None and (query.measure.min or 0) < 0,
+            levels="level" in query.publish,
             strategy=None if adaptive_of(query, strategy) is not None else choice.name,
             weighted=choice.weights is not None,
             over=False,

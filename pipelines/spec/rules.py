@@ -128,7 +128,6 @@ def cell_problems(queries: list[QuerySection], strategy: Strategy, privacy: Priv
     for place, query in enumerate(queries):
         use = CellUse(
             ordered=len(query.ordered),
-            nested=bool(query.hierarchies),
             adaptive=adaptive_of(query, strategy) is not None,
             apart=bool(privacy.distance),
         )
@@ -270,5 +269,5 @@ def consistency_problems(queries: list[QuerySection], *, windows: int | None) ->
     """Find queries with too many consistent numbers."""
     for place, query in enumerate(queries):
         if query.consistent and not query.discovers:
-            over = query.over is not None or bool(query.marginals or query.hierarchies)
+            over = query.over is not None or bool(query.marginals) or query.hierarchy is not None
             yield from _below(size_problems(query.cells, windows, over=over), "queries", place)

@@ -39,10 +39,6 @@ class Prefixes:
         return (self.cells,)
 
     @property
-    def matrix(self) -> "Prefixes":
-        return self
-
-    @property
     def nodes(self) -> int:
         return self.cells
 

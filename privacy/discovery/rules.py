@@ -19,8 +19,8 @@ class Finding:
 
     Attributes:
         cells: number of cells that its plan assumes: `ANY` keys, with the same number of cells each.
-        counts: whether it counts entries or units.
-        levels: whether it publishes levels, and nothing else but changes of levels.
+        negative: whether it sums values that may be below 0.
+        levels: whether it publishes levels.
         strategy: name of its strategy; None if the data decide which windows are published.
         weighted: whether windows have different weights.
         over: whether it has settings for sums over cells.
@@ -28,7 +28,7 @@ class Finding:
     """
 
     cells: int
-    counts: bool
+    negative: bool
     levels: bool
     strategy: str | None
     weighted: bool
@@ -62,12 +62,11 @@ def query_problems(query: Finding) -> Iterator[RuleError]:
     elif query.cells > MOST_EACH * ANY:
         message = f"{query.cells // ANY:,} cells of each found key; at most {MOST_EACH:,}, list fewer values of others"
         yield RuleError(message, "by")
-    if not query.counts:
-        yield RuleError("keys are found by counts; write measure: count, or list the cells under by", "measure")
+    if query.negative:
+        message = "keys are found by sums of values from 0 on; use min: 0, a mean, or list the cells under by"
+        yield RuleError(message, "measure")
     if not query.levels:
-        yield RuleError(
-            "keys are found by levels; write publish: [level], with change or sliding sums if needed", "publish"
-        )
+        yield RuleError("keys are found by levels; write publish: [level], with other numbers if needed", "publish")
     names = ["auto", *(name for name, offer in OFFERS.items() if offer.finds_keys)]
     if query.strategy not in names:
         message = f"keys are found with one of {', '.join(names)}; use one of these, or list the cells under by"

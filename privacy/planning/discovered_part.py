@@ -1,5 +1,7 @@
 """Part of a release whose keys nobody lists: levels of a strategy, and the threshold from which on a key is shown.
 
+A key is found by its count, or by its sum of values that are not below 0. Means are found by their count.
+
 Noise and sensitivity are those of a linear part: the release behaves as if the strategy ran for every possible key
 (docs/proofs/discovery.md). A key is shown from the first window on in which it has an entry and its noisy level is at
 least the threshold. If other keys of the query are listed, a key has several cells, and its level is their sum. `delta`
@@ -11,7 +13,6 @@ from dataclasses import dataclass, fields
 
 from privacy.discovery.rules import ANY, Finding, FindingTerms, query_problems
 from privacy.discovery.threshold import LEVEL, Alone, levels_of, refuse_coarse
-from privacy.measure import COUNTS
 from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.adaptive_part import entries_at_once
 from privacy.planning.demand import Demand
@@ -59,6 +60,38 @@ class DiscoveredDraft(LinearDraft):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventsDraft(LinearDraft):
+    """Part with `entered` or `left` of a query whose keys are found, before its noise is calibrated."""
+
+    def calibrated(self, noise: Calibrated) -> "EventsPart":
+        """Return the part with its noise."""
+        part = LinearDraft.calibrated(self, noise)
+        return EventsPart(**{one.name: getattr(part, one.name) for one in fields(LinearPart)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventsPart(LinearPart):
+    """Part with `entered` or `left` of keys that the part with their levels finds; attributes as of `LinearPart`."""
+
+    @property
+    def together(self) -> bool:
+        return True
+
+    @property
+    def unsummed(self) -> str | None:
+        return UNSUMMED
+
+    def total_errors(self, series: Series, numbers: int, cells: int, sampled: Sequence[bool]) -> Floats | None:
+        return None
+
+    def refuse(self, demand: Demand, mechanism: Mechanism, accounting: Accounting) -> None:
+        """Refuse a demand or settings of a plan that the part does not fit (`Part.refuse`)."""
+        if not demand.discover or self.family == "net":
+            raise ValueError("expected only for entered and left of a query whose keys are found")
+        LinearPart.refuse(self, demand, mechanism, accounting)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveredPart(LinearPart):
     """One part of one query whose keys are found; other attributes as of `LinearPart`.
 
@@ -86,6 +119,8 @@ class DiscoveredPart(LinearPart):
     def found(self, demand: Demand, promise: Promise) -> dict[str, float]:
         """Return the threshold, its delta, and the entries with which a key is found in one window, for reports.
 
+        If keys are found by sums, these are entries with the largest value.
+
         Args:
             demand: demand of its query.
             promise: promise of the release.
@@ -93,6 +128,7 @@ class DiscoveredPart(LinearPart):
         alone, grid = alone_in_keys(self, demand, promise), demand.measure.components[0].grid
         return {
             "cells": self.cells,
+            "sum": demand.measure.kind == "sum",
             "threshold": self.threshold * grid,
             "entries_50": alone.needed(self.threshold, 0.5),
             "entries_95": alone.needed(self.threshold, 0.95),
@@ -113,6 +149,10 @@ class DiscoveredPart(LinearPart):
         LinearPart.refuse(self, demand, mechanism, accounting)
 
 
+FoundParts = tuple[DiscoveredPart, *tuple[LinearPart, ...]]
+"""All parts of a query whose keys are found: the one with the levels, then those with `entered` and `left`."""
+
+
 def alone_in_keys(part: LinearPart, demand: Demand, promise: Promise) -> Alone:
     """Return the facts on which the threshold of a part depends.
 
@@ -121,9 +161,9 @@ def alone_in_keys(part: LinearPart, demand: Demand, promise: Promise) -> Alone:
         demand: demand of its query.
         promise: promise of the release.
     """
-    (noise,), (component,) = part.noise, demand.measure.components
+    component = demand.measure.components[0]  # the count, also of a mean; or the sum
     return Alone(
-        noise=noise,
+        noise=part.noise[0],
         cells=demand.cells // ANY,
         levels=levels_of(part.strategy, promise.windows, promise.boundaries),
         summed=part.strategy.summed_levels,
@@ -139,8 +179,8 @@ def finding_problems(demand: Demand) -> Iterator[RuleError]:
     return query_problems(
         Finding(
             cells=demand.cells,
-            counts=demand.measure.kind in COUNTS,
-            levels=demand.families == ("net",) and LEVEL in demand.series,
+            negative=demand.measure.kind == "sum" and demand.measure.low < 0,
+            levels=LEVEL in demand.series,
             strategy=None if demand.adaptive is not None else choice.name,
             weighted=choice.weights is not None,
             over=demand.over.asks or bool(demand.axes),

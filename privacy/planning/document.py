@@ -19,7 +19,7 @@ from privacy.measure import Component
 from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.demand import Demand
-from privacy.planning.discovered_part import DiscoveredPart
+from privacy.planning.discovered_part import DiscoveredPart, EventsPart
 from privacy.planning.linear_part import LinearPart
 from privacy.planning.part import Part
 from privacy.planning.plan import Plan
@@ -30,7 +30,12 @@ from privacy.strategies.table import STRATEGIES
 
 VERSION = 1
 
-PARTS: dict[str, type[Part]] = {"linear": LinearPart, "adaptive": AdaptivePart, "discovered": DiscoveredPart}
+PARTS: dict[str, type[Part]] = {
+    "linear": LinearPart,
+    "adaptive": AdaptivePart,
+    "discovered": DiscoveredPart,
+    "events": EventsPart,
+}
 
 CODEC = Codec(
     {

@@ -197,7 +197,7 @@ class LinearPart:
             RuleError: the number of noises is not the number of components.
         """
         components = demand.measure.components
-        if demand.discover and not self.delta:
+        if demand.discover and self.family == "net" and not self.delta:
             raise ValueError("parts: expected a part with a threshold for a query whose keys are found")
         if demand.adaptive is not None:
             raise ValueError("parts: expected an adaptively sampled part for a query that is published adaptively")

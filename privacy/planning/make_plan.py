@@ -16,7 +16,7 @@ from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.planning.adaptive_part import AdaptiveDraft
 from privacy.planning.adaptive_rules import AdaptiveQuery, Setting, adaptive_problems
 from privacy.planning.demand import Demand
-from privacy.planning.discovered_part import DiscoveredDraft, finding_problems, finding_terms
+from privacy.planning.discovered_part import DiscoveredDraft, EventsDraft, finding_problems, finding_terms
 from privacy.planning.linear_part import LinearDraft
 from privacy.planning.part import Calibrated, Draft
 from privacy.planning.plan import Plan
@@ -192,9 +192,10 @@ def _drafted(place: int, task: PlanningTask, setting: Setting, delta: float) -> 
     if demand.adaptive is None:
         best = certified(options(task)[0], task)
         if demand.discover:
-            (one,) = best.parts
+            one, *events = best.parts
             found = DiscoveredDraft(query=place, demand=demand, costed=one, promise=task.promise, delta=delta)
-            return [found], best.name, best.error
+            others = [EventsDraft(query=place, demand=demand, costed=part) for part in events]
+            return [found, *others], best.name, best.error
         return [LinearDraft(query=place, demand=demand, costed=one) for one in best.parts], best.name, best.error
     with placed("queries", place):
         enforce(adaptive_problems(demand.adaptive, AdaptiveQuery.of(demand), setting))

@@ -9,7 +9,7 @@ from privacy.accounting.accounting import Budget
 from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.demand import Demand
-from privacy.planning.discovered_part import DiscoveredPart
+from privacy.planning.discovered_part import DiscoveredPart, FoundParts
 from privacy.planning.linear_part import LinearPart
 from privacy.planning.part import Part
 from privacy.planning.promise import Promise
@@ -67,6 +67,11 @@ class Plan:
     def discovered_of(self, query: int) -> DiscoveredPart | None:
         """Return the part of a query whose keys are found; None if its cells are listed."""
         return next((part for part in self.of_query(query) if isinstance(part, DiscoveredPart)), None)
+
+    def found_parts(self, query: int) -> FoundParts | None:
+        """Return all parts of a query whose keys are found; None if its cells are listed."""
+        first = self.discovered_of(query)
+        return None if first is None else (first, *(part for part in self.linear(query) if part.family != "net"))
 
     def publishing(self, query: int, series: Series) -> LinearPart:
         """Return the part from which a strategy publishes a series."""

@@ -55,6 +55,12 @@ queries:
   - {name: towns, measure: count, by: {town: {discover: true}}, publish: [level, change], strategy: disjoint}
   - {name: pairs, measure: units, by: {town: {discover: true}, sex: [f, m]}, publish: [level]}
   - {name: total, measure: count, publish: [level]}
+  - {name: means, measure: {mean: n, min: 0, max: 9}, by: {town: {discover: true}}, publish: [level, entered, left]}
+  - {name: sums, measure: {sum: n, min: 0, max: 9}, by: {town: {discover: true}}, publish: [left, {sliding: 2d}, level]}
+  - {name: listed_means, measure: {mean: n, min: 0, max: 9}, by: {town: [Bad Ems, Hof, Ulm]},
+     publish: [level, entered, left]}
+  - {name: listed_sums, measure: {sum: n, min: 0, max: 9}, by: {town: [Bad Ems, Hof, Ulm]},
+     publish: [left, {sliding: 2d}, level]}
 output: {public: out/public, private: out/private}
 """
 """Without noise, a key is found if two entries are in it at once."""
@@ -123,6 +129,7 @@ def towns(alone: str, moves: int) -> list[pa.Table]:
             states = {"before": before, "after": after}
             told = {f"{side}_town": town for side, town in states.items()}
             told |= {f"{side}_sex": None if town is None else sex for side, town in states.items()}
+            told |= {f"{side}_n": None if town is None else stay % 7 for side, town in states.items()}
             rows.append({"stay": f"s{stay}", "at": WARDS_BEGIN + timedelta(days=at, hours=12), **told})
     first = [row for row in rows if row["at"] < WARDS_BEGIN + timedelta(days=4)]
     return [pa.Table.from_pylist(part) for part in (first, [row for row in rows if row not in first])]

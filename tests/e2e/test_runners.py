@@ -268,6 +268,29 @@ def test_public_folders_are_equal_if_changelogs_differ_in_keys_that_are_not_foun
     ]
 
 
+def test_numbers_of_found_keys_are_those_of_listed_cells(embedded) -> None:
+    """From the window of discovery on; of `left` and sliding sums, the first one begins there."""
+    table = published(embedded("keys"), "estimates")
+
+    for name in ("means", "sums"):
+        rows, listed = (
+            table.filter(pc.field("query") == query)
+            .sort_by([(key, "ascending") for key in ("kind", "window_end", "town")])
+            .select(["kind", "window_start", "window_end", "town", "value"])
+            .to_pylist()
+            for query in (name, f"listed_{name}")
+        )
+        first = {row["town"]: row["window_end"] for row in reversed(rows) if row["kind"] == "level"}
+        assert len(first) == 3
+        assert rows == [
+            row
+            for row in listed
+            if row["window_end" if row["kind"] == "level" else "window_start"] >= first[row["town"]]
+        ]
+        assert {row["kind"] for row in rows} > {"level", "left"}
+        assert len({row["value"] for row in rows}) > 10
+
+
 def played(name: str, folder: Path) -> tuple[Path, list[Any]]:
     """Return the spec of a case, prepared in a folder, and its steps as a stream."""
     case = CASES[name]

@@ -8,7 +8,7 @@ code outlives a run, and no code is public. All of it is private, above all whic
 (transforms.release.discovered_chunk).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,11 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privacy.discovery.rules import ANY
+from privacy.series import Family
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.keys import number
 from transforms.common.kinds import one_chunk, to_key
 
 Ints = np.ndarray
+
+FAMILIES: tuple[Family, ...] = ("net", "entered", "left")
+"""Order of the families in sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +121,26 @@ def texts_of(codes: pa.ChunkedArray, texts: pa.Array) -> pa.Array:
     return texts.take(pa.array(at, mask=at < 0))
 
 
+def layers_of(families: Sequence[Family], components: int, family: Family) -> range:
+    """Return the numbers of the sums of a family, one for each component; a query has them for all its families.
+
+    Args:
+        families: Families of the query.
+        components: Number of components of its measure.
+        family: One of the families.
+
+    >>> layers_of(("entered", "net"), 2, "net")
+    range(0, 2)
+    """
+    place = [one for one in FAMILIES if one in families].index(family)
+    return range(place * components, (place + 1) * components)
+
+
 @dataclass(frozen=True, slots=True)
 class KeySums:
     """Exact sums of keys, sparse: for each row a key, a window, a sum in grid steps, and the cell of the key.
+
+    A query with several families of numbers, or components, has several layers of sums (`layers_of`).
 
     Attributes:
         keys: Distinct keys, text [keys].
@@ -127,6 +148,7 @@ class KeySums:
         window: Window of each row, 0 for the initial level, int64 [n].
         sum: Sum of each row, int64 [n].
         cell: Cell of each row among those of its key, int64 [n]; None if each key has one.
+        layer: Layer of each row, int [n]; None if there is one.
     """
 
     keys: pa.Array
@@ -134,10 +156,15 @@ class KeySums:
     window: Ints
     sum: Ints
     cell: Ints | None = None
+    layer: Ints | None = None
 
     def among(self, keys: pa.Array) -> "KeySums":
         """Return the same sums with other keys, among which are its own."""
         return replace(self, keys=keys, key=pc.index_in(self.keys, value_set=keys).to_numpy()[self.key])
+
+    def of_layer(self, rows: Ints, layer: int) -> np.ndarray | slice:
+        """Return which of some rows are of a layer."""
+        return slice(None) if self.layer is None else self.layer[rows] == layer
 
     def columns(self, place: Ints, rows: Ints | slice, cells: int) -> Ints:
         """Return the column of some rows if each key has `cells` columns, one after another, int64 [rows].
@@ -149,34 +176,39 @@ class KeySums:
         """
         return place if self.cell is None else place * cells + self.cell[rows]
 
-    def dense(self, keys: pa.Array, windows: int, cells: int = 1) -> Ints:
-        """Return the sums of some keys, int64 [1 + windows, keys * cells]; row 0 is the initial level."""
+    def dense(self, keys: pa.Array, windows: int, cells: int = 1, layer: int = 0) -> Ints:
+        """Return the sums of some keys in a layer, int64 [1 + windows, keys * cells]; row 0 is the initial level."""
         place = pc.index_in(self.keys, value_set=keys).fill_null(-1).to_numpy()[self.key]
         filled, rows = np.zeros((1 + windows, len(keys) * cells), dtype=np.int64), np.flatnonzero(place >= 0)
+        rows = rows[self.of_layer(rows, layer)]
         np.add.at(filled, (self.window[rows], self.columns(place[rows], rows, cells)), self.sum[rows])
         return filled
 
 
-def encode_sums(node: Ints, sums: Ints, texts: pa.Array, *, celled: bool) -> bytes:
+def encode_sums(node: Ints, sums: Mapping[int, Ints], texts: pa.Array, *, celled: bool) -> bytes:
     """Return sums of a shard as an Arrow IPC stream.
 
     Args:
         node: window * codes + code, int64 [n].
-        sums: Sum in grid steps of each node, int64 [n].
+        sums: Sum in grid steps of each node, int64 [n], by layer.
         texts: Text of each code.
         celled: Whether the texts have cells.
     """
-    window, code = np.divmod(node, len(texts))
+    window, code = (np.tile(each, len(sums)) for each in np.divmod(node, len(texts)))
     keys, cell = split_texts(texts) if celled else (texts, None)
     cells = {} if cell is None else {"cell": cell[code]}
-    return to_bytes(pa.table({"key": keys.take(pa.array(code)), "window": window, "sum": sums, **cells}))
+    layer = np.repeat(np.array([*sums], dtype=np.int8), len(node))
+    columns = {"window": window, "sum": np.concatenate([*sums.values()]), "layer": layer}
+    return to_bytes(pa.table({"key": keys.take(pa.array(code)), **columns, **cells}))
 
 
 def decode_sums(payloads: Iterable[bytes]) -> KeySums:
     """Return the sums of some shards; a key, cell and window may occur several times."""
     tables = [from_bytes(payload) for payload in payloads]
-    none = pa.table({"key": pa.array([], pa.string()), "window": np.zeros(0, int), "sum": np.zeros(0, int)})
+    none = pa.table({"key": pa.array([], pa.string()), **dict.fromkeys(("window", "sum", "layer"), np.zeros(0, int))})
     table = pa.concat_tables(tables or [none]).combine_chunks()
     key, keys = number(one_chunk(table["key"]))
     cell = table["cell"].to_numpy() if "cell" in table.column_names else None
-    return KeySums(keys.all(), key, table["window"].to_numpy(), table["sum"].to_numpy(), cell)
+    layer = table["layer"].to_numpy()
+    one = layer if layer.any() else None
+    return KeySums(keys.all(), key, table["window"].to_numpy(), table["sum"].to_numpy(), cell, one)

@@ -122,7 +122,7 @@ class Aggregation:
             (variant, number, family, chunk)
             for variant in ([BOUNDED, EXACT] if self.exact else [BOUNDED])
             for number, query in enumerate(self.queries)
-            for family in query.families
+            for family in query.chunked
             for chunk in range(self.chunks(number))
         ]
 

@@ -152,18 +152,18 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
     projected: dict[str, np.ndarray] = {}
     for number, query in enumerate(projection.queries):
         inside = exists if query.where is None else exists & satisfied[query.where]
+        cell, texts = cell_codes(states, query.known), None
         if query.found_by is not None:
-            cell = cell_codes(states, query.known)
             texts = cell_texts(states[query.found_by], cell if query.known else None)
-            inside = inside & (cell >= 0)
-            projected[f"{side}.{number}.cell"] = pc.if_else(pa.array(inside), texts, pa.scalar(None, pa.string()))
-            continue
-        cell = cell_codes(states, query.known)
+            inside = inside & valid(texts) & (cell >= 0)
         if query.column is not None:
             value, usable = grid_steps(states[query.column], query)
             inside = inside & usable & (cell >= 0)
             low, high = query.measure.project(np.array([query.measure.low, query.measure.high])).tolist()
             projected[f"{side}.{number}.value"] = value.astype(_narrowest(low, high)) * inside
+        if texts is not None:
+            projected[f"{side}.{number}.cell"] = pc.if_else(pa.array(inside), texts, pa.scalar(None, pa.string()))
+            continue
         cell = cell.astype(_narrowest(-1, query.cells))
         cell += 1
         cell *= inside  # a product takes a fifth of the time of np.where

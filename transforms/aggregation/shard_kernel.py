@@ -35,7 +35,7 @@ import pyarrow.compute as pc
 from privacy.series import Family
 from transforms.aggregation.chains import Chains, build_chains
 from transforms.aggregation.contribution_bounding import Usage, bound, changed
-from transforms.aggregation.discovered_key import coded, encode_sums, texts_of
+from transforms.aggregation.discovered_key import coded, encode_sums, layers_of, texts_of
 from transforms.aggregation.expiry import expirations
 from transforms.aggregation.held_changes import Held, caught_up, held_changes, held_of
 from transforms.aggregation.interval_changes import changes_of
@@ -290,8 +290,11 @@ def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, b
                     continue  # common: most shards have few changes in one night
                 leaves = sum_leaves(changes, query, number, timeline, family)
                 if texts is not None:
-                    coded_sums = encode_sums(leaves.node, leaves.sums[0], texts, celled=celled)
-                    yield (variant, number, family, 0), coded_sums
+                    layers = layers_of(query.families, len(leaves.sums), family)
+                    coded_sums = encode_sums(
+                        leaves.node, dict(zip(layers, leaves.sums, strict=True)), texts, celled=celled
+                    )
+                    yield (variant, number, "net", 0), coded_sums
                     continue
                 for chunk, part in cut(leaves, query.cells, aggregation.chunk_cells(number)):
                     yield (variant, number, family, chunk), encode(part)

@@ -13,8 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privacy.estimates import CONFIDENCE, estimate
-from privacy.planning.discovered_part import DiscoveredPart
+from privacy.estimates import Estimates, confidence_of, estimate
+from privacy.measure import Measure
+from privacy.planning.discovered_part import FoundParts
+from privacy.planning.linear_part import LinearPart
 from privacy.series import Series
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query
@@ -24,30 +26,26 @@ from transforms.release.estimated_numbers import new_spreads
 from transforms.release.published_columns import TIME, constant, key_columns, only_of_some
 
 
-def found_table(shown: pa.Table, aggregation: Aggregation, part: DiscoveredPart) -> pa.Table:
+def found_table(shown: pa.Table, aggregation: Aggregation, parts: FoundParts) -> pa.Table:
     """Return the published rows of found keys, in the measure's units.
 
     Args:
-        shown: Public rows of found keys, as `transforms.release.discovered_chunk.SHOWN`.
+        shown: Public rows of found keys (`transforms.release.discovered_chunk.shown_schema`).
         aggregation: Aggregation whose timeline ends with the block.
-        part: Part of the plan.
+        parts: Parts of the query.
     """
-    series = enumerate(part.series)
+    series = enumerate((part, one) for part in parts for one in part.series)
     return pa.concat_tables(
-        _table_of(one, shown.filter(pc.equal(shown["series"], place)), aggregation, part) for place, one in series
+        _table_of(part, one, shown.filter(pc.equal(shown["series"], place)), aggregation)
+        for place, (part, one) in series
     )
 
 
-def _table_of(series: Series, shown: pa.Table, aggregation: Aggregation, part: DiscoveredPart) -> pa.Table:
+def _table_of(part: LinearPart, series: Series, shown: pa.Table, aggregation: Aggregation) -> pa.Table:
     query, timeline, rows = aggregation.queries[part.query], aggregation.timeline, shown.num_rows
-    (noise,), name = part.noise, query.found_by or ""
-    since, windows = timeline.released, timeline.windows
-    spread = new_spreads(noise, part.strategy, series, windows, since, CONFIDENCE, gathered=False)
-    end = shown["window"].to_numpy()
-    new = np.searchsorted(series.ends(windows)[len(series.ends(since)) :], end)
-    deviations, widths = (each[new][:, None] for each in spread)
-    found = estimate(query.measure, [shown["value"].to_numpy()[:, None]], [deviations], [widths])
-    keys = key_columns(aggregation, part.query, 0, part.cells, rows)
+    name, since, end = query.found_by or "", timeline.released, shown["window"].to_numpy()
+    found = found_numbers(shown, part, series, query.measure, since=since, windows=timeline.windows)
+    keys = key_columns(aggregation, part.query, 0, query.each, rows)
     starts, ends = (pa.array(timeline.bounds.at(at), pa.int64()).cast(TIME) for at in (end - series.width, end))
     return pa.table(
         {
@@ -66,15 +64,28 @@ def _table_of(series: Series, shown: pa.Table, aggregation: Aggregation, part: D
     )
 
 
-def found_spreads(part: DiscoveredPart, windows: int) -> list[np.ndarray]:
-    """Return the standard deviation of each number of each series, float64 [numbers], in grid steps.
+def found_numbers(
+    shown: pa.Table, part: LinearPart, series: Series, measure: Measure, *, since: int, windows: int
+) -> Estimates:
+    """Return the numbers of the public rows of a series with their errors, [rows, 1], in the measure's units.
 
     Args:
-        part: Part of the plan.
-        windows: Number of closed windows.
+        shown: The rows.
+        part: Part of the plan with the series.
+        series: The series.
+        measure: Measure of the query.
+        since: Windows that earlier runs have released.
+        windows: Windows that have closed.
     """
-    (noise,) = part.noise
-    return [new_spreads(noise, part.strategy, one, windows, 0, CONFIDENCE, gathered=False)[0] for one in part.series]
+    confidence = confidence_of(len(part.noise))
+    new = np.searchsorted(series.ends(windows)[len(series.ends(since)) :], shown["window"].to_numpy())
+    sums, deviations, widths = [], [], []
+    for place, noise in enumerate(part.noise):
+        spread = new_spreads(noise, part.strategy, series, windows, since, confidence, gathered=False)
+        sums.append(shown["value" if not place else f"value.{place}"].to_numpy()[:, None])
+        deviations.append(spread[0][new][:, None])
+        widths.append(spread[1][new][:, None])
+    return estimate(measure, sums, deviations, widths)
 
 
 def found_rows(estimates: pa.Table, query: Query, series: Series, windows: Windows) -> pa.Table:

@@ -45,7 +45,7 @@ ESTIMATES = "estimates"
 CHUNKS: Mapping[type[Part], Callable[[Any, int], Chunk[Any, Any]]] = {
     LinearPart: LinearChunk,
     AdaptivePart: lambda parts, _: SampledChunk(*parts),
-    DiscoveredPart: lambda parts, _: DiscoveredChunk(*parts),
+    DiscoveredPart: lambda parts, _: DiscoveredChunk(parts),
 }
 """How parts of each kind are released; made from the parts of a query and family, and the number of cells."""
 
@@ -151,7 +151,8 @@ def protect(
 def chunk_of(release: ReleasePlan, key: NodeKey) -> Chunk[Any, Any]:
     """Return the chunk that releases the parts of a key."""
     _, number, family, _ = key
-    parts = release.plan.of_query(number, family)
+    discovers = release.aggregation.queries[number].discovers
+    parts = release.plan.of_query(number, None if discovers else family)
     return CHUNKS[type(parts[0])](parts, len(release.aggregation.cells_of(key)))
 
 

@@ -49,6 +49,7 @@ def total_of(query: Query, queries: Sequence[Query]) -> Query | None:
             and counts(one) == counts(query)
             and not (one.discovers or one.consistent or one.adaptive is not None)
             and LEVEL in one.publish
+            and len(one.measure.components) == 1
         ),
         None,
     )

@@ -36,14 +36,17 @@ def test_a_key_may_be_found_next_to_listed_keys_and_ranges(tmp_path) -> None:
     [
         ("delta: 1.0e-9", "delta: 0", "privacy.delta: missing; a key that only one unit has"),
         ("  until: 2026-02-01T00:00:00Z\n", "", "schedule.until: missing; keys are found in a release with an end"),
-        ("publish: [level]", "publish: [level, left]", r"queries\[0\].publish: keys are found by levels"),
         ("publish: [level]", "publish: [change]", r"queries\[0\].publish: keys are found by levels"),
         (
             "publish: [level]",
             "publish: [level, {marginals: [[]]}]",
             r"queries\[0\].publish: sums over cells need listed",
         ),
-        ("measure: count", "measure: {sum: n, min: 0, max: 9}", r"queries\[0\].measure: keys are found by counts"),
+        (
+            "measure: count",
+            "measure: {sum: n, min: -1, max: 9}",
+            r"queries\[0\].measure: keys are found by sums of val",
+        ),
         ("weight: 1", "consistent: true", r"queries\[0\].consistent: found keys are published as they are"),
         ("weight: 1", "strategy: sliding", r"queries\[0\].strategy: keys are found with one of auto, disjoint, tree"),
         ("strategy: auto", "strategy: {adaptive: ba}", r"17: .*|strategy: keys are found with one of auto, disjoint"),

@@ -66,7 +66,7 @@ def part_of(plan: Plan) -> DiscoveredPart:
 
 @pytest.mark.parametrize(("distinct", "cells"), [(False, 1), (True, 1), (False, 3), (True, 3)])
 def test_no_split_of_a_units_entries_among_keys_is_found_more_often_than_the_bound_says(distinct, cells) -> None:
-    noise, entries = DiscreteLaplace(2.0), 4
+    noise, entries = DiscreteLaplace(2.0 if cells == 1 else 0.8), 4  # many entries in one key are worse with less noise
     levels = ((1, 3), (2, 2))
     alone = Alone(noise=noise, cells=cells, levels=levels, summed=True, entries=entries, distinct=distinct, step=1)
     threshold = alone.threshold(1e-3)
@@ -148,7 +148,7 @@ def test_a_key_that_is_large_enough_is_found_with_the_stated_probability() -> No
     [
         (everything(None), {}, ("schedule", "until")),
         (everything(), {"delta": 0.0}, ("privacy", "delta")),
-        (everything(), {"measure": Measure(kind="sum", low=0, high=9)}, ("queries", "towns", "measure")),
+        (everything(), {"measure": Measure(kind="sum", low=-1, high=9)}, ("queries", "towns", "measure")),
         (everything(), {"series": (Series(kind="change"),)}, ("queries", "towns", "publish")),
         (everything(), {"cells": 1}, ("queries", "towns", "by")),
         (everything(), {"choice": Choice(name="sliding")}, ("queries", "towns", "strategy")),

@@ -20,14 +20,14 @@ from privacy.protection import Span
 from privacy.series import Series
 from privacy.strategies.base import Nodes
 from privacy.strategies.choice import Choice
-from transforms.aggregation.discovered_key import DiscoveredKey, KeySums, decode_sums
+from transforms.aggregation.discovered_key import DiscoveredKey, KeySums, decode_sums, layers_of
 from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, dense, gathered
 from transforms.aggregation.queries import Query, Timeline, planned
 from transforms.aggregation.shard_kernel import advance_shard
 from transforms.aggregation.shard_state import ShardState, state_from_bytes, state_to_bytes
 from transforms.common.ipc import from_bytes
 from transforms.release import discovered_chunk, noise
-from transforms.release.discovered_chunk import DiscoveredChunk, NewSums, publish
+from transforms.release.discovered_chunk import DiscoveredChunk, NewSums, layers, publish
 from transforms.release.release import ESTIMATES, ReleasePlan, chunk_of, protect, remember, tables
 
 DAY = 86_400_000_000
@@ -132,11 +132,11 @@ def outcomes(
         )
         if run == dies:
             patch.setattr(noise, "sample_noise", lambda *asked, **how: sample(*asked, **how)[:, ::-1])
-            publish(part, held, NewSums(windows=until, sums=sums))
+            publish((part,), held, NewSums(windows=until, sums=sums))
         patch.setattr(noise, "sample_noise", sample)
-        after, shown = publish(part, held, NewSums(windows=until, sums=sums))
-        content = DiscoveredChunk(part).kept(after, windows=until, plan="p")
-        held, since = DiscoveredChunk(part).opened(content, windows=until, plan="p"), until
+        after, shown = publish((part,), held, NewSums(windows=until, sums=sums))
+        content = DiscoveredChunk((part,)).kept(after, windows=until, plan="p")
+        held, since = DiscoveredChunk((part,)).opened(content, windows=until, plan="p"), until
         public.append(shown)
     shown = pa.concat_tables(public)
     digit = shown["value"].to_numpy().astype(np.int64) + 4 * reach + 1
@@ -338,9 +338,9 @@ def test_a_key_whose_entries_left_is_not_found_by_later_noise(monkeypatch: pytes
     large = 10 * part.threshold
 
     monkeypatch.setattr(noise, "sample_noise", at({2: large, 3: large, 4: large}))
-    held, shown = publish(part, None, sums_of({"a": {1: 1, 2: -1}}, 0, 3))
+    held, shown = publish((part,), None, sums_of({"a": {1: 1, 2: -1}}, 0, 3))
     assert shown.num_rows == 0
-    held, shown = publish(part, held, sums_of({"a": {4: 1}}, 3, 4))
+    held, shown = publish((part,), held, sums_of({"a": {4: 1}}, 3, 4))
     assert shown.to_pylist() == [{"series": 0, "window": 4, "key": "a", "value": 1.0 + large}]
 
 
@@ -361,9 +361,9 @@ def test_a_found_key_has_rows_for_all_its_cells(monkeypatch: pytest.MonkeyPatch)
         key, cell, window, number = zip(*[row for row in counts if (since or -1) < row[2] <= until], strict=True)
         place = np.array([["a", "b"].index(one) for one in key])
         sums = KeySums(pa.array(["a", "b"]), place, np.array(window), np.array(number), np.array(cell))
-        held, rows = publish(part, held, NewSums(windows=until, sums=sums))
-        held = DiscoveredChunk(part).opened(
-            DiscoveredChunk(part).kept(held, windows=until, plan="p"), windows=until, plan="p"
+        held, rows = publish((part,), held, NewSums(windows=until, sums=sums))
+        held = DiscoveredChunk((part,)).opened(
+            DiscoveredChunk((part,)).kept(held, windows=until, plan="p"), windows=until, plan="p"
         )
         shown += rows.to_pylist()
 
@@ -380,8 +380,8 @@ def test_a_found_key_stays_listed_with_zeros(monkeypatch: pytest.MonkeyPatch) ->
     entries = part.threshold
     monkeypatch.setattr(noise, "sample_noise", at({}))
 
-    held, first = publish(part, None, sums_of({"a": {1: entries - 1, 2: 1, 3: -entries}, "b": {1: 1}}, 0, 2))
-    _, later = publish(part, held, sums_of({"a": {3: -entries}}, 2, 4))
+    held, first = publish((part,), None, sums_of({"a": {1: entries - 1, 2: 1, 3: -entries}, "b": {1: 1}}, 0, 2))
+    _, later = publish((part,), held, sums_of({"a": {3: -entries}}, 2, 4))
 
     assert first.to_pylist() == [{"series": 0, "window": 2, "key": "a", "value": float(entries)}]
     assert later.to_pylist() == [{"series": 0, "window": w, "key": "a", "value": 0.0} for w in (3, 4)]
@@ -397,7 +397,7 @@ def test_changes_and_sliding_sums_are_published_if_they_begin_after_the_discover
     counts = {"a": {1: 1, 3: many, 4: 5, 7: 2}}
     shown, held = [], None
     for since, until in ((0, 4), (4, 9)):
-        held, rows = publish(part, held, sums_of(counts, since, until))
+        held, rows = publish((part,), held, sums_of(counts, since, until))
         shown.append(rows)
 
     found: list[list[tuple[int, float]]] = [[], [], []]
@@ -409,10 +409,16 @@ def test_changes_and_sliding_sums_are_published_if_they_begin_after_the_discover
     assert found[2] == [(7, 2), (9, 2)]  # the first one of three windows that begins after window 3 ends with window 7
 
 
-@pytest.mark.parametrize("name", ["tree", "direct", "factorised"])
-def test_many_runs_publish_what_one_run_publishes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+ENTERED = (Series(kind="entered"), *TOWNS.publish)
+MEANS = replace(TOWNS, measure=Measure(kind="mean", low=0, high=9), column="n", publish=ENTERED)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"), [("tree", TOWNS), ("direct", TOWNS), ("factorised", TOWNS), ("tree", MEANS), ("tree", BY_SEX)]
+)
+def test_many_runs_publish_what_one_run_publishes(name: str, asked: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     promise = everything(2, 6)
-    query = replace(TOWNS, strategy=Choice(name=name))
+    query = replace(asked, strategy=Choice(name=name))
     plan = make_plan(
         [query.demand],
         promise,
@@ -420,9 +426,11 @@ def test_many_runs_publish_what_one_run_publishes(name: str, monkeypatch: pytest
         mechanism="gaussian" if name == "factorised" else "laplace",
         accounting=None,
     )
-    part = plan.discovered_of(0)
-    assert part is not None
-    chunk, step = DiscoveredChunk(part), plan.demands[0].measure.components[0].largest
+    parts = plan.found_parts(0)
+    assert parts is not None
+    chunk, step = DiscoveredChunk(parts), plan.demands[0].measure.components[0].largest
+    every, cells = [layer for *_, layer in layers(parts)], range(query.each)
+    assert len(every) == (4 if asked is MEANS else 1)
     rng = np.random.default_rng(3)
     counts = {f"k{key}": {w: int(rng.integers(-4, 40)) * step for w in range(key % 7, 7)} for key in range(20)}
     counts["left"] = {1: step, 2: -step, 5: 2 * step}
@@ -435,17 +443,42 @@ def test_many_runs_publish_what_one_run_publishes(name: str, monkeypatch: pytest
     monkeypatch.setattr(noise, "sample_noise", sample)
     monkeypatch.setattr(discovered_chunk, "AT_ONCE", 20)  # a few keys at once
 
-    _, whole = publish(part, None, sums_of(counts, 0, 6))
+    def sums(since: int, until: int) -> NewSums:
+        """Return the sums of the windows in all layers and cells; those of others are a multiple."""
+        one = sums_of(counts, since, until)
+        sizes = [(layer, cell, 1 + layer + cell) for layer in every for cell in cells]
+        own = one.sums
+        return replace(
+            one,
+            sums=KeySums(
+                own.keys,
+                np.tile(own.key, len(sizes)),
+                np.tile(own.window, len(sizes)),
+                np.concatenate([own.sum * size for *_, size in sizes]),
+                np.repeat([cell for _, cell, _ in sizes], len(own.key)),
+                np.repeat([layer for layer, *_ in sizes], len(own.key)),
+            ),
+        )
+
+    _, whole = publish(parts, None, sums(0, 6))
     once = sum(sampled)
     held, shown = None, []
     for since, until in ((0, 1), (1, 4), (4, 6)):
-        held, content = chunk.step(held, sums_of(counts, since, until))
+        held, content = chunk.step(held, sums(since, until))
         held = chunk.opened(chunk.kept(held, windows=until, plan="p"), windows=until, plan="p")
         shown.append(from_bytes(content))
 
-    assert pa.concat_tables(shown).equals(whole)
+    assert pa.concat_tables(shown).sort_by([(name, "ascending") for name in whole.column_names[:3]]).equals(whole)
     assert sum(sampled) == 2 * once  # also of keys without entries: noise is sampled once for each node and key
-    assert 0 < whole.num_rows < 20 * 6
+    assert 0 < whole.num_rows < 20 * 6 * len(cells) * len(query.publish)
+    if asked is MEANS:
+        entered = whole.filter(pc.equal(whole["series"], 1))
+        first = {row["key"]: row["window"] for row in reversed(whole.to_pylist()) if row["series"] == 0}
+        assert entered.num_rows
+        for row in entered.to_pylist():
+            exact = counts[row["key"]].get(row["window"], 0)
+            assert row["window"] > first[row["key"]]
+            assert abs(row["value"] - 3 * exact) == abs(row["value.1"] - 4 * exact) == 3 * step
 
 
 def rows(entries: Sequence[tuple[str, int, str | None, str | None]]) -> pa.Table:
@@ -554,14 +587,24 @@ def moves(rng: np.random.Generator, towns: Sequence[str], days: int) -> pa.Table
         texts = table.pop(side).cast(pa.string())
         codes = pc.index_in(texts, value_set=pa.array(towns)).fill_null(-1)
         table |= {f"{side}.0.cell": codes, f"{side}.1.cell": texts, f"image.{side}": pc.add(codes, 1).cast(pa.uint32())}
+        value = np.where(codes.to_numpy() < 0, 0, (1 + np.arange(len(codes)) % 9) * 2**20)
+        table |= {f"{side}.{query}.value": pa.array(value) for query in range(2)}
     return pa.table(table)
 
 
-@pytest.mark.parametrize("measure", ["count", "units"])
+@pytest.mark.parametrize("measure", ["count", "units", "mean"])
 @pytest.mark.parametrize("constraint", [AtMost(3), AtMost(4, entries=2), AtOnce(2)])
 def test_sums_of_found_keys_are_those_of_listed_cells(constraint, measure) -> None:
     towns, days = ["a", "b", "c", "dé"], 6
-    listed = Query(name="listed", measure=Measure(kind=measure), by=(("town", tuple(towns)),))
+    series = (Series(kind="level"), Series(kind="left"), Series(kind="entered"))
+    bounds = {"low": 0, "high": 9} if measure == "mean" else {}
+    listed = Query(
+        name="listed",
+        measure=Measure(kind=measure, **bounds),
+        column="n" if bounds else None,
+        by=(("town", tuple(towns)),),
+        publish=series,
+    )
     aggregation = Aggregation(
         queries=(listed, replace(listed, name="found", by=(("town", DiscoveredKey()),))),
         timeline=Timeline(start=0, every=DAY, windows=days),
@@ -572,16 +615,19 @@ def test_sums_of_found_keys_are_those_of_listed_cells(constraint, measure) -> No
     table = moves(rng, towns, days)
     arrives = np.minimum(table["time"].to_numpy() // DAY + rng.integers(0, 2, len(table)), days - 1)
     state, since = None, 0
-    found, expected = np.zeros((2, 1 + days, len(towns)), dtype=np.int64)
+    components = len(listed.measure.components)
+    found, expected = np.zeros((2, 3, components, 1 + days, len(towns)), dtype=np.int64)
     for until in (2, 3, days):
         now = replace(aggregation, timeline=Timeline(start=0, every=DAY, windows=until, released=since))
         rows = table.filter(pa.array((arrives < until) & (arrives >= (since if since else -9))))
         sums, after = advance_shard(rows, state, now)
         state, since = state_from_bytes(state_to_bytes(after)), until
-        expected += dense(
-            gathered([part for key, part in sums if key[1] == 0]), listed, rows=range(1 + days), cells=range(len(towns))
-        )[0]
-        found += decode_sums([part for key, part in sums if key[1] == 1]).dense(pa.array(towns), days)
+        by_key = decode_sums([part for key, part in sums if key[1:] == (1, "net", 0)])
+        for place, family in enumerate(listed.families):
+            own = gathered([part for key, part in sums if key[1:3] == (0, family)])
+            expected[place] += dense(own, listed, rows=range(1 + days), cells=range(len(towns)))
+            for component, layer in enumerate(layers_of(listed.families, components, family)):
+                found[place, component] += by_key.dense(pa.array(towns), days, layer=layer)
 
     assert np.array_equal(found, expected)
-    assert (np.abs(found).sum(axis=1) > 0).sum() >= days
+    assert ((np.abs(found).sum(axis=3) > 0).sum(axis=2) >= days - 1).all()
