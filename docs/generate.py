@@ -98,14 +98,16 @@ def _commands(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str,
 
 
 def _sections(path: str, section: type[fields.Section], own: str = "") -> Iterator[tuple[str, type[fields.Section]]]:
-    yield f"{path}{own}" or "spec", section
+    named = f"{path}{own}"
+    yield named or "spec", section
     for name, field in section.model_fields.items():
         held = [*_held(field.annotation)]
         for between, below in held:
             several = len([one for one, _ in held if one == between]) > 1
             first = next(iter(below.model_fields.items()))
-            own = f".{first[1].alias or first[0]}" if several else ""
-            yield from _sections(f"{path}.{field.alias or name}{between}".removeprefix("."), below, own)
+            place = f"{path}.{field.alias or name}{between}".removeprefix(".")
+            own = f".{first[1].alias or first[0]}" if several or place == named else ""
+            yield from _sections(place, below, own)
 
 
 def _held(annotation: Any) -> Iterator[tuple[str, type[fields.Section]]]:

@@ -31,7 +31,7 @@ class Example:
 
 
 EXAMPLES = {
-    "wards": Example(arrivals=60, stay=timedelta(days=6), burstiness=0.1),
+    "wards": Example(arrivals=400, stay=timedelta(days=6), burstiness=0.1),
     "ages": Example(arrivals=150, stay=timedelta(weeks=30)),
     "bikes": Example(arrivals=4000, stay=timedelta(weeks=3)),
     "rents": Example(arrivals=400, stay=timedelta(days=700)),

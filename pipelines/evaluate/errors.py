@@ -1,6 +1,7 @@
 """Observed and predicted errors of the numbers of a release. NOT FOR RELEASE: computed from exact values."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,11 @@ from transforms.release.marginal_tables import (
     marginal_kind,
     marginal_name,
     marginals_of,
-    over_marginal,
+    over_listed,
+    over_rows,
 )
 from transforms.release.published_tables import truth_table
-from transforms.release.range_tables import RANGE, over_ranges, range_estimates, range_kind
+from transforms.release.range_tables import over_ranges, range_estimates, range_kind
 from transforms.release.sampled_chunk import released_anew
 
 TOGETHER = 2**20
@@ -95,7 +97,7 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
         numbers = [
             {
                 **series_document(series, job.plan),
-                **_named(query, series, of),
+                **of.named(query, series),
                 **found.summary(),
             }
             for (series, of), found in errors.items()
@@ -105,39 +107,47 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
     return queries
 
 
-_Of = str | Marginal
-"""Numbers of a series: empty for its cells, `RANGE` for its ranges, or a marginal."""
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A published table of each series.
 
-_ByKind = Mapping[tuple[Series, _Of], ErrorSums]
+    Attributes:
+        rows: Its rows; those of the cells have level 0 of each key.
+        ranges: Whether it has the ranges over these rows instead.
+    """
+
+    rows: Marginal
+    ranges: bool = False
+
+    def named(self, query: Query, series: Series) -> dict[str, Any]:
+        """Return the members of a document that name sums of cells."""
+        name = marginal_name(query, self.rows)
+        kind = range_kind(series) if self.ranges else marginal_kind(series) if name else series.kind
+        return {"kind": kind} | ({"marginal": name} if name else {})
+
+    def summed(self, sums: np.ndarray, query: Query) -> np.ndarray:
+        """Return the rows, [numbers, rows], of component sums [numbers, cells]."""
+        return over_ranges(sums, query, self.rows) if self.ranges else over_rows(sums, query, self.rows.levels)
+
+    def estimated(
+        self, series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: LinearPart
+    ) -> Estimates:
+        """Return the rows with their errors."""
+        if self.ranges:
+            return range_estimates(series, sums, aggregation, released, self.rows)
+        cells = estimates_of(series, sums, aggregation, released)
+        if not any(level != 0 for level in self.rows.levels):
+            return cells
+        return marginal_estimates(series, sums, aggregation, released, self.rows, cells.value)
 
 
-def _kinds(query: Query) -> tuple[_Of, ...]:
-    return ("", *([RANGE] if query.ranges else []), *marginals_of(query))
+_ByKind = Mapping[tuple[Series, _Table], ErrorSums]
 
 
-def _named(query: Query, series: Series, of: _Of) -> dict[str, Any]:
-    """Return the members of a document that name sums of cells."""
-    if not isinstance(of, str):
-        return {"kind": marginal_kind(series), "marginal": marginal_name(query, of)}
-    return {"kind": range_kind(series)} if of else {}
-
-
-def _summed(sums: np.ndarray, query: Query, of: _Of) -> np.ndarray:
-    """Return the sums of cells, [numbers, rows], of component sums [numbers, cells]."""
-    if not isinstance(of, str):
-        return over_marginal(sums, query, of)
-    return over_ranges(sums, query) if of else sums
-
-
-def _estimated(
-    of: _Of, series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: LinearPart
-) -> Estimates:
-    if of == RANGE:
-        return range_estimates(series, sums, aggregation, released)
-    cells = estimates_of(series, sums, aggregation, released)
-    if isinstance(of, str):
-        return cells
-    return marginal_estimates(series, sums, aggregation, released, of, cells.value)
+def _kinds(query: Query) -> list[_Table]:
+    cells, *_ = listed = over_listed(query)
+    ranges = [_Table(rows, ranges=True) for rows in listed if query.ranges]
+    return [_Table(cells), *ranges, *map(_Table, marginals_of(query))]
 
 
 def _compare(
@@ -145,8 +155,8 @@ def _compare(
 ) -> None:
     query = job.aggregation.queries[released.query]
 
-    def numbers_of(leaves: np.ndarray, series: Series, of: _Of) -> np.ndarray:
-        sums = [_summed(totals(series, component), query, of).astype(np.float64) for component in leaves]
+    def numbers_of(leaves: np.ndarray, series: Series, of: _Table) -> np.ndarray:
+        sums = [of.summed(totals(series, component), query).astype(np.float64) for component in leaves]
         return query.measure.estimate(sums)
 
     wanted = [(series, of) for series in released.series for of in _kinds(query)]
@@ -155,7 +165,7 @@ def _compare(
     for one in wanted:
         errors[one].compare(aims[one], goals[one])
         sums = [totals(one[0], component) for component in bounded]
-        certain = _estimated(one[1], one[0], sums, job.aggregation, released)
+        certain = one[1].estimated(one[0], sums, job.aggregation, released)
         errors[one].add("rmse_predicted", np.where(np.isnan(aims[one]), np.nan, certain.stddev))
     together = 1 if query.together else max(1, TOGETHER // bounded[0].size)
     for start in range(0, runs, together):
@@ -163,7 +173,7 @@ def _compare(
         noisy = add_noise(np.tile(bounded, (1, 1, count)), released)
         by_series = dict(zip(released.series, noisy.sums, strict=True))
         for one in wanted:
-            estimates = _estimated(one[1], one[0], by_series[one[0]], job.aggregation, released)
+            estimates = one[1].estimated(one[0], by_series[one[0]], job.aggregation, released)
             values = estimates.value.reshape(-1, count, aims[one].shape[1])
             errors[one].add("rmse_observed", values - aims[one][:, None])
             errors[one].add("rmse_total", values - goals[one][:, None])

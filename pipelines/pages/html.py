@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 _ASSETS = files("pipelines.pages") / "assets"
 
-CHARTS = "charts.js"
-"""Script that draws numbers over time."""
+CHARTS = ("charts.js", "compare.js")
+"""Scripts that draw numbers over time and compare them."""
 
-ESTIMATES = "estimates.js"
+ESTIMATES = ("estimates.js",)
 """Script that draws estimates next to each other."""
 
 _DRAWING = ("d3.min.js", "plot.umd.min.js", "common.js")
@@ -27,19 +27,21 @@ _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inl
 """Policy by which the browser keeps the page from the network."""
 
 
-def page(title: str, parts: Iterable[str], *, data: Mapping[str, Any] | None = None, script: str = CHARTS) -> str:
+def page(
+    title: str, parts: Iterable[str], *, data: Mapping[str, Any] | None = None, script: Sequence[str] = CHARTS
+) -> str:
     """Return the whole document.
 
     Args:
         title: Title of the page.
         parts: HTML, made by the functions below.
         data: Data that the script draws; None for a page without scripts.
-        script: Name of the script that draws.
+        script: Names of the scripts that draw.
     """
     scripts = ""
     if data is not None:
         scripts = f'<script type="application/json" id="data">{_json(data)}</script>\n'
-        scripts += "\n".join(f"<script>{_asset(name)}</script>" for name in (*_DRAWING, script))
+        scripts += "\n".join(f"<script>{_asset(name)}</script>" for name in (*_DRAWING, *script))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -172,6 +174,20 @@ def download(name: str, content: bytes, said: str) -> str:
     """
     data = base64.b64encode(content).decode()
     return f'<p><a download="{text(name)}" href="data:text/csv;charset=utf-8;base64,{data}">{text(said)}</a></p>\n'
+
+
+def compared(place: int) -> str:
+    """Return a folded element in which the script compares numbers of one item of its data; empty without scripts.
+
+    Args:
+        place: Number of the item.
+    """
+    note = (
+        "The interval of this difference follows from the intervals of both numbers. <code>slackwater answer</code> "
+        "computes the exact one, which is narrower."
+    )
+    home = f'<div class="compare" data-place="{place}"></div>\n'
+    return folded("Compare two other numbers", [home, f'<p class="note">{note}</p>\n'])
 
 
 def signature() -> str:

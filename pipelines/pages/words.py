@@ -206,7 +206,8 @@ def measured(query: Query, of: str, spec: Spec) -> list[str]:
 
     Args:
         query: The query.
-        of: Kind of numbers: `ranges`, `quantiles`, the name of a marginal, or empty for numbers of cells.
+        of: Kind of numbers: `ranges`, `quantiles` or the name of a marginal, or one of the former with a marginal's
+            name; empty for numbers of cells.
         spec: The spec of the release.
     """
     where = "" if query.where is None else f", where {query.where.text}"
@@ -223,11 +224,14 @@ def _measured(query: Query, of: str = "") -> str:
     text = "count of entries" if query.column is None else f"{kind} of {query.column} over entries"
     if query.measure.distinct:
         text = "count of privacy units with an entry there"
-    if of == "quantiles":
+    made, _, table = of.partition(" ")
+    if made == "quantiles":
         text = f"quantiles of {ordered[0]} over entries"
     if of in [marginal_name(query, marginal) for marginal in marginals_of(query)]:
         return f"{text}, {of}"
-    keys = [f"ranges of {listed(ordered)}"] if of == "ranges" else []
+    if table:
+        return f"{text} by ranges of {listed(ordered)}, {table}" if made == "ranges" else f"{text}, {table}"
+    keys = [f"ranges of {listed(ordered)}"] if made == "ranges" else []
     keys += [name for name, _ in query.by if not of or name not in ordered]
     return f"{text} by {listed(keys)}" if keys else text
 

@@ -28,9 +28,10 @@ from transforms.release.marginal_tables import (
     marginal_kind,
     marginal_name,
     marginals_of,
-    noise_of_marginal,
+    noise_of_rows,
+    over_listed,
 )
-from transforms.release.range_tables import by_range, noise_of_ranges, range_kind
+from transforms.release.range_tables import by_range, range_kind, ranges_over
 
 MUCH_EPSILON = 5.0
 MUCH_DELTA = 1e-5
@@ -72,11 +73,13 @@ def accuracy(query: Query, plan: Plan, place: int, windows: int) -> list[dict[st
 
 def _made_of_cells(query: Query, series: Series, over: Product | None) -> Iterator[tuple[dict[str, Any], float]]:
     """Yield the kind of each number that is a sum of cells, with its variance if the noise of a node has variance 1."""
-    if query.ranges:
-        mean = float(noise_of_ranges(query, None if over is None or over.trivial else over).squares.mean())
-        yield {"kind": range_kind(series), "cells": by_range(query).cells}, mean
+    for marginal in over_listed(query) if query.ranges else ():
+        mean = float(noise_of_rows(query, over, ranges_over(query, marginal)).squares.mean())
+        number = {"kind": range_kind(series), "cells": by_range(by_marginal(query, marginal)).cells}
+        name = marginal_name(query, marginal)
+        yield number | ({"marginal": name} if name else {}), mean
     for marginal in marginals_of(query):
-        rows, of = by_marginal(query, marginal).cells, noise_of_marginal(query, over, marginal)
+        rows, of = by_marginal(query, marginal).cells, noise_of_rows(query, over, [marginal.levels])
         number = {"kind": marginal_kind(series), "cells": rows, "marginal": marginal_name(query, marginal)}
         yield number, float(of.squares.mean())
 

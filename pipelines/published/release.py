@@ -134,7 +134,7 @@ class Published:
         """
         if not query.quantiles:
             return
-        estimates = self.estimates(query, map(quantile_kind, query.publish))
+        estimates = _of_keys(self.estimates(query, map(quantile_kind, query.publish)), query, dict(query.listed))
         place, names = estimates.column_names.index(QUANTILE), pa.array(map(str, query.quantiles))
         at = pc.index_in(estimates.column(QUANTILE), value_set=pa.array(query.quantiles))
         estimates = estimates.set_column(place, QUANTILE, names.take(at.combine_chunks()))
@@ -148,7 +148,8 @@ class Published:
         """
         if not query.ranges:
             return
-        estimates, ranged = self.estimates(query, map(range_kind, query.publish)), by_range(query)
+        estimates = _of_keys(self.estimates(query, map(range_kind, query.publish)), query, dict(query.listed))
+        ranged = by_range(query)
         if len(query.ordered) > 1:
             keys = [estimates.column(name) for name, _ in query.ordered]
             estimates = estimates.append_column(ranged.by[0][0], pc.binary_join_element_wise(*keys, ", "))
@@ -160,10 +161,8 @@ class Published:
 
         The cells are those of `transforms.release.marginal_tables.by_marginal`.
         """
-        rows, estimates = by_marginal(query, marginal), self.estimates(query, map(marginal_kind, query.publish))
-        for name, key in rows.known:
-            named = key.published(0, len(key), estimates.column(name).type)
-            estimates = estimates.filter(pc.is_in(estimates.column(name), value_set=named))
+        rows = by_marginal(query, marginal)
+        estimates = _of_keys(self.estimates(query, map(marginal_kind, query.publish)), rows, dict(rows.by))
         for series in query.publish:
             yield series, self._of_kind(estimates, marginal_kind(series), series, rows)
 
@@ -300,6 +299,15 @@ def naming(folder: str) -> Iterator[None]:
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         why = f"its tables and plan do not fit together ({type(error).__name__})"
         raise RefusedError(f"{folder}: {why}; get the folder again") from error
+
+
+def _of_keys(estimates: pa.Table, query: Query, names: Collection[str]) -> pa.Table:
+    """Return the rows whose keys of these names have the values that a query has: those of one table."""
+    for name, key in query.known:
+        if name in names:
+            values = key.published(0, len(key), estimates.column(name).type)
+            estimates = estimates.filter(pc.is_in(estimates.column(name), value_set=values))
+    return estimates
 
 
 def published(spec: SpecLike) -> Published:

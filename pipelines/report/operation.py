@@ -3,7 +3,7 @@
 It reads only the plan, the manifest and the estimates, so it costs no privacy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from pipelines.pages.definitions import glossary
 from pipelines.pages.noise import noise_section
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, naming, published
-from pipelines.report.facts import Facts, StatedQuery
+from pipelines.report.facts import Facts, StatedQuery, StatedSeries
 from pipelines.report.found import found_section
 from pipelines.report.label import Stated, stated
 from pipelines.report.parts import FEW as FEW_CELLS
@@ -34,6 +34,9 @@ from transforms.common.sinks import write_text
 
 FEW = 3
 """Number of latest numbers from which on they are a list and not a sentence."""
+
+NAMED_CELLS = 3
+"""Most cells whose change since the window before is a sentence each."""
 
 EPOCHS = 20
 """Number of epochs that the ledger shows, the last ones."""
@@ -191,6 +194,7 @@ def _charts(
         html.drawn(place, "slackwater show"),
         html.paragraph(query.coverage, role="note"),
         differences_table(query),
+        html.compared(place),
         plain_table(part, query, release, about.names, queries=queries),
     ]
 
@@ -208,11 +212,27 @@ def _told(part: ReportPart, query: StatedQuery, release: Published, about: State
         short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
         said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
         said += [html.bullets(texts)] if len(texts) >= FEW else []
+    if changed := [text for one in query.series for text in _changed(one)]:
+        said.append(html.paragraph("Compared with the window before:", role="standing"))
+        said.append(html.bullets(changed))
     standing = [text for one in query.series for text in one.standing_out]
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
         said.append(html.bullets(standing))
     return said
+
+
+def _changed(series: StatedSeries) -> Iterator[str]:
+    """Yield what has changed since the window before: of all cells together, or of each of few cells."""
+    seen: set[str] = set()
+    for one in series.differences:
+        cell = str(one.cell)
+        shown = not one.cell or series.cells <= NAMED_CELLS
+        if one.window_end != one.minus_window_end and shown and cell not in seen:
+            yield f"{series.kind}: {one.text}"
+        seen.add(cell)
+        if one.cell is None:
+            return
 
 
 def _latest(query: StatedQuery) -> dict[str, list[str]]:

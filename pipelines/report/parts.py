@@ -18,7 +18,7 @@ from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.common.dates import window_name
 from transforms.release.discovered_tables import as_listed
-from transforms.release.marginal_tables import by_marginal, marginal_name, marginals_of
+from transforms.release.marginal_tables import by_marginal, marginal_name, marginals_of, over_listed
 from transforms.release.quantile_tables import by_quantile
 from transforms.release.range_tables import by_range
 
@@ -37,7 +37,8 @@ class ReportPart:
         origin: The query as in the spec.
         query: The query with these cells.
         name: Name on the page.
-        of: Kind of numbers, `ranges`, `quantiles` or the name of a marginal; empty for numbers of cells.
+        of: Kind of numbers, `ranges`, `quantiles` or the name of a marginal, or one of the former with a marginal's
+            name; empty for numbers of cells.
         within: Possible range of the numbers, if their intervals are compared with it; None: with zero.
     """
 
@@ -62,8 +63,9 @@ def _parts(query: Query, release: Published) -> Iterator[ReportPart]:
         return
     bounds = query.measure.bounds if len(query.measure.components) > 1 else None
     yield _part(query, query, release.numbers(query, USED), release, within=bounds)
-    if query.ranges:
-        yield _part(query, by_range(query), release.ranges(query), release, of="ranges", within=bounds)
+    for marginal in over_listed(query) if query.ranges else ():
+        rows, name = by_marginal(query, marginal), f"ranges {marginal_name(query, marginal)}".rstrip()
+        yield _part(query, by_range(rows), release.ranges(rows), release, of=name, within=bounds)
     for marginal in marginals_of(query):
         rows, numbers = by_marginal(query, marginal), release.marginals(query, marginal)
         yield _part(query, rows, numbers, release, of=marginal_name(query, marginal), within=bounds)
@@ -71,7 +73,9 @@ def _parts(query: Query, release: Published) -> Iterator[ReportPart]:
         (_, key), *_ = query.ordered
         edges = key.edges(0, key.steps + 1)
         scale = float(edges[0]), float(edges[-1])
-        yield _part(query, by_quantile(query), release.quantiles(query), release, of="quantiles", within=scale)
+        for marginal in over_listed(query):
+            rows, name = by_marginal(query, marginal), f"quantiles {marginal_name(query, marginal)}".rstrip()
+            yield _part(query, by_quantile(rows), release.quantiles(rows), release, of=name, within=scale)
 
 
 def _part(

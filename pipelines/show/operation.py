@@ -19,7 +19,7 @@ from privacy.counted import counted
 from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.common.shown_tables import Clock, html_of, rows_of, text_of, write_shown
-from transforms.release.marginal_tables import marginal_kind, marginals_of
+from transforms.release.marginal_tables import by_marginal, marginal_kind, marginals_of, over_listed
 from transforms.release.published_columns import key_types
 from transforms.release.quantile_tables import QUANTILE, quantile_kind
 from transforms.release.range_tables import by_range, range_kind
@@ -121,13 +121,21 @@ def numbers(release: Published, queries: Sequence[str] | None) -> pa.Table:
         for query in asked(release.spec, queries)
         for table in (
             *(table for _, table in release.numbers(query)),
-            *(_of_ranges(series, table, query) for series, table in release.ranges(query)),
+            *(
+                _of_ranges(series, table, query)
+                for marginal in over_listed(query)
+                for series, table in release.ranges(by_marginal(query, marginal))
+            ),
             *(
                 table.set_column(1, "kind", pa.repeat(marginal_kind(series), table.num_rows))
                 for marginal in marginals_of(query)
                 for series, table in release.marginals(query, marginal)
             ),
-            *(_of_quantiles(series, table) for series, table in release.quantiles(query)),
+            *(
+                _of_quantiles(series, table)
+                for marginal in over_listed(query)
+                for series, table in release.quantiles(by_marginal(query, marginal))
+            ),
             *(rest for rest in [release.rest(query)] if rest is not None),
         )
     ]

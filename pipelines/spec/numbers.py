@@ -7,6 +7,8 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import refuse, wrong
 from pipelines.spec.fields import (
+    LIST_OR_SETTINGS,
+    LISTED,
     SETTINGS,
     WORD,
     Length,
@@ -81,10 +83,30 @@ class RangesSection(MadeOfCells):
     ]
 
 
+class MarginalSection(Section):
+    """Sums over the keys that the list leaves out; their weight says how much their error counts for the planner."""
+
+    by: list[Text]
+    weight: Annotated[Number, Field(gt=0)] = 1.0
+
+
 class MarginalsSection(MadeOfCells):
     """Sums over the keys that each list leaves out, for each of the numbers in the same list."""
 
-    marginals: Annotated[list[list[Text]], Field(min_length=1, max_length=MOST_MARGINALS)]
+    marginals: Annotated[
+        list[Annotated[Annotated[list[Text], LISTED] | Annotated[MarginalSection, SETTINGS], LIST_OR_SETTINGS]],
+        Field(min_length=1, max_length=MOST_MARGINALS),
+    ]
+
+    @property
+    def kept(self) -> list[list[str]]:
+        """Keys that each marginal keeps."""
+        return [one if isinstance(one, list) else one.by for one in self.marginals]
+
+    @property
+    def weights(self) -> dict[int, float]:
+        """Weights by the places of the marginals that have one."""
+        return {at: float(one.weight) for at, one in enumerate(self.marginals) if not isinstance(one, list)}
 
 
 PlainKind = Literal["change", "level", "entered", "left"]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
@@ -37,7 +38,7 @@ from pipelines.spec.numbers import (
 from pipelines.spec.ordered import MOST_ORDERED, OrderedSection
 from pipelines.spec.strategies import Strategy
 from pipelines.spec.words import show
-from privacy.cells.choice import CellChoice
+from privacy.cells.choice import CellChoice, Purpose
 from privacy.counted import counted
 from privacy.problems import RuleError
 from transforms.aggregation.discovered_key import DiscoveredKey
@@ -52,10 +53,10 @@ from transforms.release.query_rules import (
     all_problems,
     consistency_problems,
     discovery_problems,
-    hierarchy_problems,
     marginal_problems,
     quantile_problems,
     range_problems,
+    table_problems,
 )
 
 MOST_CELLS = 10_000_000
@@ -143,34 +144,46 @@ class QuerySection(Section):
 
     @property
     def marginals(self) -> tuple[tuple[str, ...], ...]:
-        """Keys that each published marginal keeps, in the order of their names."""
-        found = self.published(MarginalsSection).values()
-        return tuple(tuple(sorted(marginal)) for number in found for marginal in number.marginals)
+        """Keys that each published marginal keeps, in the order of the query's keys."""
+        return tuple(kept for kept in self._weights() if len(kept) < len(self.by))
+
+    def _weights(self) -> dict[tuple[str, ...], float]:
+        """Return the weight of each marginal by the keys that it keeps; of the cells too, if the spec has one."""
+        return {
+            tuple(name for name in self.keys if name in kept): number.weights.get(at, 1.0)
+            for number in self.published(MarginalsSection).values()
+            for at, kept in enumerate(number.kept)
+        }
+
+    @property
+    def keys(self) -> list[str]:
+        """Keys in the order of the cells: by name, with marginals those of listed values before ranges and trees."""
+        first = of_kind(self.by, list) if self.published(MarginalsSection) else self.by
+        return sorted(self.by, key=lambda name: (name not in first, name))
 
     def over_cells(self) -> CellChoice:
-        """Return the settings of the strategy over cells that the spec fixes; it serves published ranges or marginals.
+        """Return the settings of the strategy over cells that the spec fixes; it serves published sums over cells.
 
         Raises:
             RuleError: The cells are for listed ranges, and no ranges are published.
         """
-        if self.marginals:
-            keys = [(name, len(key_of(self.by[name]))) for name in sorted(self.by)]
-            return CellChoice(
-                workload="listed",
-                listed=tuple(
-                    tuple(None if name in marginal else (0, cells) for name, cells in keys)
-                    for marginal in self.marginals
-                ),
-            )
         listed = []
         for box in self.ranges:
             cells = iter(box)
-            listed.append(tuple(next(cells) if name in self.ordered else None for name in sorted(self.by)))
-        if self.hierarchy is not None:
-            return CellChoice(workload="levels")
+            listed.append(tuple(next(cells) if name in self.ordered else None for name in self.keys))
         if self.over is not None:
-            return self.over.choice(tuple(listed))
-        return CellChoice(workload="listed", listed=tuple(listed)) if listed else CellChoice()
+            choice = self.over.choice(tuple(listed))
+        else:
+            workload: Purpose = "listed" if listed else "levels" if self.hierarchies else "cells"
+            choice = CellChoice(workload=workload, listed=tuple(listed))
+        weights, marginals = self._weights(), self.marginals
+        others = tuple(weights[kept] for kept in marginals)
+        weighted = any(number.weights for number in self.published(MarginalsSection).values())
+        return replace(
+            choice,
+            marginals=tuple(tuple(map(self.keys.index, kept)) for kept in marginals),
+            shares=(weights.get(tuple(self.keys), sum(others)), *others) if weighted else (),
+        )
 
     def _ranges(self) -> list[dict[str, RangeSection]]:
         return [one for number in self.published(RangesSection).values() for one in number.ranges]
@@ -186,10 +199,10 @@ class QuerySection(Section):
         return bool(of_kind(self.by, DiscoverSection))
 
     @property
-    def hierarchy(self) -> tuple[str, Hierarchy] | None:
-        """The key with a hierarchy, and its levels."""
+    def hierarchies(self) -> tuple[tuple[str, Hierarchy], ...]:
+        """Keys with a hierarchy, and its levels."""
         found = of_kind(self.by, HierarchySection)
-        return next(((name, cells.hierarchy()) for name, cells in found.items()), None)
+        return tuple((name, found[name].hierarchy()) for name in self.keys if name in found)
 
     @property
     def kinds(self) -> list[PlainKind | SlidingSection]:
@@ -224,7 +237,6 @@ class QuerySection(Section):
         problems.extend((problem.path, problem.message) for problem in found)
         problems.extend((("publish", *place), text) for place, text in self._no_ranges())
         problems.extend(self._no_marginals())
-        problems.extend(self._no_hierarchy())
         refuse(problems)
         return self
 
@@ -232,28 +244,24 @@ class QuerySection(Section):
         """Yield why keys cannot be found."""
         if keys := list(of_kind(self.by, DiscoverSection)):
             sums = bool(self.quantiles or self._ranges() or self.marginals)
-            yield from discovery_problems(keys, sums=sums, hierarchy=self.hierarchy is not None)
-
-    def _no_hierarchy(self) -> Iterator[Problem]:
-        """Yield why a key cannot have a hierarchy."""
-        for problem in hierarchy_problems(
-            list(of_kind(self.by, HierarchySection)),
-            ordered=self.ordered,
-            marginals=bool(self.marginals),
-            cells=self.over is not None,
-        ):
-            yield problem.path, problem.message
+            yield from discovery_problems(keys, sums=sums, hierarchy=bool(self.hierarchies))
 
     def _no_marginals(self) -> Iterator[Problem]:
         """Yield why marginals, or some of them, cannot be published."""
         for place, number in self.published(MarginalsSection).items():
-            above, listed = ("publish", place, "marginals"), [name for name in self.by if name not in self.ordered]
-            for problem in marginal_problems(number.marginals, listed, self.ordered):
-                yield (*above, *problem.path), problem.message
-            if self.over is not None:
+            above = ("publish", place, "marginals")
+            for problem in marginal_problems(number.kept, self.by, number.weights):
+                at, *below = problem.path or ("",)
+                inner = ("by", *below) if below and at in number.weights else below
+                yield (*above, *problem.path[:1], *inner), problem.message
+            if self.over is not None and not self.ordered:
                 yield ("cells",), "marginals choose the sums that get noise; remove cells, or the marginals"
-            for problem in all_problems(of_kind(self.by, list), number.marginals):
+            for problem in all_problems(of_kind(self.by, list), number.kept):
                 yield problem.path, problem.message
+        levels = {name: 1 + len(hierarchy.levels) for name, hierarchy in self.hierarchies}
+        tables = [math.prod(levels.get(name, 1) for name in kept) for kept in (*self.marginals, self.by)]
+        for problem in table_problems(sum(tables)):
+            yield problem.path, problem.message
 
     def _no_ranges(self) -> Iterator[Problem]:
         """Yield why ranges, or some of them, cannot be published."""

@@ -16,7 +16,7 @@ from transforms.aggregation.queries import Query
 def query_of(section: QuerySection, *, every: int, strategy: Strategy, distance: Mapping[str, Decimal | int]) -> Query:
     """Return the query of a section, with the default grid of values.
 
-    Keys are in the order of their names, each with its cells in the order of the spec.
+    Keys are in the order of `QuerySection.keys`, each with its cells in the order of the spec.
 
     Args:
         section: The section of the query.
@@ -30,12 +30,12 @@ def query_of(section: QuerySection, *, every: int, strategy: Strategy, distance:
         column=section.measure.column,
         invalid=section.measure.invalid,
         where=None if section.where is None else Condition.parse(section.where),
-        by=tuple((key, key_of(section.by[key])) for key in sorted(section.by)),
+        by=tuple((key, key_of(section.by[key])) for key in section.keys),
         publish=tuple(_series(number, every) for number in section.kinds),
         quantiles=section.quantiles,
         ranges=section.ranges,
         marginals=section.marginals,
-        hierarchy=section.hierarchy,
+        hierarchies=section.hierarchies,
         weight=section.weight,
         expected=section.expected,
         consistent=section.consistent,
@@ -51,7 +51,7 @@ def _apart(section: QuerySection, distance: Mapping[str, Decimal | int]) -> tupl
     if not distance:
         return ()
     near = {name: key.near(distance[name]) or 0 for name, key in section.ordered.items() if name in distance}
-    return tuple(near.get(name, 0) for name in sorted(section.by))
+    return tuple(near.get(name, 0) for name in section.keys)
 
 
 def _series(number: PlainKind | SlidingSection, every: int) -> Series:

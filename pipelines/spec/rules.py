@@ -128,6 +128,7 @@ def cell_problems(queries: list[QuerySection], strategy: Strategy, privacy: Priv
     for place, query in enumerate(queries):
         use = CellUse(
             ordered=len(query.ordered),
+            nested=bool(query.hierarchies),
             adaptive=adaptive_of(query, strategy) is not None,
             apart=bool(privacy.distance),
         )
@@ -269,5 +270,5 @@ def consistency_problems(queries: list[QuerySection], *, windows: int | None) ->
     """Find queries with too many consistent numbers."""
     for place, query in enumerate(queries):
         if query.consistent and not query.discovers:
-            over = query.over is not None or bool(query.marginals) or query.hierarchy is not None
+            over = query.over is not None or bool(query.marginals or query.hierarchies)
             yield from _below(size_problems(query.cells, windows, over=over), "queries", place)

@@ -27,6 +27,6 @@ def unit_problems(queries: list[QuerySection], privacy: PrivacySection, *, every
             ranges=bool(query.ranges),
             near=bool(privacy.distance),
             marginals=bool(query.marginals),
-            hierarchy=query.hierarchy is not None,
+            hierarchy=bool(query.hierarchies),
         )
         yield from ((("queries", place, *problem.path), problem.message) for problem in found)

@@ -26,22 +26,16 @@ Source of the steps: Silvey, Titterington, Torsney, "An algorithm for optimal de
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from itertools import combinations
 
 import numpy as np
 
-from privacy.cells.base import Sketcher
-from privacy.cells.boxes import Range
 from privacy.cells.choice import CellChoice
-from privacy.cells.layers import Layers
 from privacy.cells.marginals import Kept, Marginals, intersections
-from privacy.cells.offer import CellTerms, CellUse
-from privacy.cells.product import Product
 from privacy.cells.sums import Floats
-from privacy.problems import RuleError
 from privacy.ties import cheapest
 
 STEPS = 20_000
@@ -53,9 +47,6 @@ GAP = 1e-4
 LARGEST_WEIGHT = 63
 """Largest weight: rounding then costs far less than 1 %."""
 
-MOST_CHANGES = 1 << 20
-"""More changes of an entry are counted as this number: the best weights do not change any more."""
-
 TIES = {1: (0.0, 0.5), 2: (0.0, 0.25, 0.5, 0.75, 1.0)}
 """Shares of the two charges, of which the larger one counts (`charges`), that are tried for L1 and for L2."""
 
@@ -64,6 +55,12 @@ MOST_STARTS = 64
 
 STEPS_FROM_EACH = 1000
 """Steps of each search."""
+
+MOST_AXES = 8
+"""Most axes for which blocks that are not asked for are tried: there are two to this power."""
+
+GAIN = 0.01
+"""Least reduction of the error by such blocks, whose nodes get noise and are stored."""
 
 SMALL = 1e-2
 """Weight at which a search begins for a block that is almost left out, compared with the largest one."""
@@ -188,11 +185,27 @@ def _starts(best: Floats) -> Floats:
 def balanced(asked: Asked, power: int, changes: int) -> Marginals:
     """Return the blocks and integer weights of the least error found.
 
+    For Gaussian noise, blocks that are not asked for are used too if they reduce the error by more than `GAIN`: a large
+    block measures residuals with a smaller share of its precision in their intersection than many small ones.
+
     Args:
         asked: the tables; the first one has all axes.
         power: 1 if L1 norms are charged, 2 for L2.
         changes: approximate number of changes of an entry.
     """
+    found, cost = _balanced(asked, power, changes)
+    axes = range(len(asked.shape))
+    if power == 2 and len(axes) <= MOST_AXES:
+        every = (kept for size in axes for kept in combinations(axes, size))
+        others = tuple(kept for kept in every if kept not in asked.kept)
+        more = Asked(asked.shape, asked.kept + others, asked.shares + (0.0,) * len(others))
+        other, less = _balanced(more, power, changes)
+        found = other if less < (1 - GAIN) * cost else found
+    return found
+
+
+def _balanced(asked: Asked, power: int, changes: int) -> tuple[Marginals, float]:
+    """Return blocks with integer weights, and their cost: the error for a charge of 1."""
     of, (apart, alone) = weighing(asked), charges(asked, changes)
 
     def cost(weights: Sequence[int]) -> float:
@@ -208,11 +221,12 @@ def balanced(asked: Asked, power: int, changes: int) -> Marginals:
     tried = {whole for weights in found for whole in rounded(weights)}
     weights = cheapest(sorted(tried), cost)
     used = [place for place, weight in enumerate(weights) if weight]
-    return Marginals(
+    table = Marginals(
         shape=asked.shape,
         kept=tuple(asked.kept[place] for place in used),
         weights=tuple(weights[place] for place in used),
     )
+    return table, cost(weights)
 
 
 def rounded(weights: Floats) -> set[tuple[int, ...]]:
@@ -225,37 +239,21 @@ def rounded(weights: Floats) -> set[tuple[int, ...]]:
     return tried
 
 
-class MarginalsOffer:
-    """Offer of weighted marginals (privacy.cells.offer.CellOffer), for queries of listed keys with marginals.
+def marginals_over(sizes: Sequence[int], choice: CellChoice, *, power: int, changes: int) -> Marginals | None:
+    """Return the blocks over the listed axes of a query that serve its marginals; None if they are the cells alone.
 
-    The choice lists a box for each marginal: None along an axis that it keeps, and all cells of the other axes.
+    Args:
+        sizes: number of cells of each listed axis, which are the first axes of the query.
+        choice: marginals of the query; what they keep of other axes does not matter here.
+        power: 1 if L1 norms are charged, 2 for L2.
+        changes: approximate number of changes of an entry.
     """
-
-    settings: ClassVar[tuple[str, ...]] = ()
-    sketched: ClassVar[type[Sketcher]] = Product
-
-    def strategies(self, terms: CellTerms) -> tuple[Product, ...]:
-        """Return weighted marginals, and separate noise for each cell."""
-        shape = tuple(axis.cells for axis in terms.space)
-        listed = terms.choice.listed
-        tables = tuple(dict.fromkeys([tuple(range(len(shape))), *map(_kept, listed)]))
-        shares = (0.5, *(0.5 / (len(tables) - 1) for _ in tables[1:]))
-        asked = Asked(shape, tables, shares)
-        marginals = balanced(asked, terms.power, min(terms.changes, MOST_CHANGES))
-        alone = Product(axes=tuple(Layers(cells=cells) for cells in shape), listed=listed)
-        return (Product(axes=(marginals,), listed=listed), alone)
-
-    def sketcher(self, terms: CellTerms) -> Product | None:
-        """Return None: marginals are not sampled adaptively."""
+    every = tuple(range(len(sizes)))
+    cells, *others = choice.shares or (1.0, *(1.0 / len(choice.marginals) for _ in choice.marginals))
+    shares = {every: cells}
+    for kept, share in zip(choice.marginals, others, strict=True):
+        block = tuple(axis for axis in kept if axis < len(sizes))
+        shares[block] = shares.get(block, 0.0) + share
+    if len(shares) == 1:
         return None
-
-    def problems(self, choice: CellChoice, use: CellUse) -> Iterator[RuleError]:
-        if use.adaptive:
-            message = "marginals are not published adaptively; remove them, or use another strategy"
-            yield RuleError(message, "publish")
-        if choice.name != "auto":
-            yield RuleError("marginals choose the sums that get noise; remove cells, or the marginals", "cells")
-
-
-def _kept(box: Sequence[Range | None]) -> Kept:
-    return tuple(axis for axis, side in enumerate(box) if side is None)
+    return balanced(Asked(tuple(sizes), tuple(shares), tuple(shares.values())), power, changes)

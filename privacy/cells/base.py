@@ -29,27 +29,8 @@ FreshNoise = Callable[[int], Ints]
 """Returns fresh noise for a number of sums, int64 [sums]."""
 
 
-class Along(Protocol):
-    """Strategy for one axis, or for all axes at once; the last dimension of arrays runs along it."""
-
-    kind: ClassVar[str]
-    """Name of the class in documents."""
-
-    blocks: ClassVar[bool]
-    """Whether its rows fall into sets that share no cell, which the bounds for a span of time require."""
-
-    @property
-    def trivial(self) -> bool:
-        """Whether each cell is one node, all with the same weight."""
-        ...
-
-    @property
-    def cells(self) -> int: ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of cells of each axis that it covers."""
-        ...
+class Matrix(Protocol):
+    """Matrix S of a strategy, nodes by cells: the number and weights of its nodes, and the norms of its columns."""
 
     @property
     def nodes(self) -> int: ...
@@ -64,22 +45,8 @@ class Along(Protocol):
         """Largest weight of a cell in a node."""
         ...
 
-    @property
-    def name(self) -> str:
-        """Name in the spec's words."""
-        ...
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Chosen parameters, as JSON values of a plan."""
-        ...
-
     def least_precisions(self) -> Floats:
         """Values of each cell, float64 [cells]: S^T S minus their diagonal matrix has no eigenvalue below 0."""
-        ...
-
-    def boxes(self) -> list[tuple[Ints, Ints]]:
-        """Return, for each axis, the first cell of each node and the cell after its last one, int64 [nodes] each."""
         ...
 
     def layer(self) -> Ints:
@@ -92,6 +59,48 @@ class Along(Protocol):
 
     def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
         """Return the corners (privacy.cells.corners) of two cells, at most `apart` from each other; None: any two."""
+        ...
+
+
+class Along(Protocol):
+    """Strategy for one axis, or for several axes at once; the last dimension of arrays runs along it."""
+
+    def __hash__(self) -> int: ...
+
+    kind: ClassVar[str]
+    """Name of the class in documents."""
+
+    blocks: ClassVar[bool]
+    """Whether its rows fall into sets that share no cell, which the bounds for a span of time require."""
+
+    @property
+    def trivial(self) -> bool:
+        """Whether each cell is one node, all with the same weight."""
+        ...
+
+    @property
+    def matrix(self) -> Matrix: ...
+
+    @property
+    def cells(self) -> int: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of cells of each axis that it covers."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Name in the spec's words."""
+        ...
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Chosen parameters, as JSON values of a plan."""
+        ...
+
+    def boxes(self) -> list[tuple[Ints, Ints]]:
+        """Return, for each axis, the first cell of each node and the cell after its last one, int64 [nodes] each."""
         ...
 
     def spread(self, values: Ints) -> Ints:

@@ -39,7 +39,7 @@ def of_boxes(boxes: Sequence[Sequence[Range | None]], axes: Sequence[Along] | No
     """Return the noise of sums over boxes.
 
     Args:
-        boxes: cells of each box along each axis; None for one cell of an axis, any one, since all are equal there.
+        boxes: cells of each box along each axis; None for one cell of an axis: the mean of all.
         axes: the strategy along each axis; None if each cell has its own noise.
 
     >>> found = of_boxes([[(0, 3), None], [(2, 12), None]], None)
@@ -60,14 +60,14 @@ def _of_sides(boxes: Sequence[Sequence[Range | None]], along: Along | None) -> B
     if along is not None and len(along.shape) > 1:
         return _at_once(boxes, along)
     sides = [side for (side,) in boxes]
-    if not any(sides):
-        one = np.ones(len(sides))
-        return Boxes(squares=one if along is None else one * float(along.variances()[0]), largest=one)
-    asked = [(0, 1) if side is None else side for side in sides]
-    kinds = sorted(set(asked))
-    found = _along(kinds, along)
-    at = [kinds.index(side) for side in asked]
-    return Boxes(squares=found.squares[at], largest=found.largest[at])
+    kinds = sorted({side for side in sides if side is not None})
+    found, cell = _along(kinds, along) if kinds else None, 1.0 if along is None else float(along.variances().mean())
+    squares, largest = np.full(len(sides), cell), np.ones(len(sides))
+    for place, side in enumerate(sides):
+        if side is not None and found is not None:
+            at = kinds.index(side)
+            squares[place], largest[place] = found.squares[at], found.largest[at]
+    return Boxes(squares=squares, largest=largest)
 
 
 def _at_once(boxes: Sequence[Sequence[Range | None]], along: Along) -> Boxes:

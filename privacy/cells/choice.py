@@ -21,17 +21,23 @@ class CellChoice:
         workload: the queries over the ordered axes that are to be accurate: single cells, all prefixes, or all ranges;
             or single cells and the listed ranges, with equal weight; or all levels of a hierarchy.
         listed: cells of each listed range along each axis, None on an axis without an order.
+        marginals: axes that each published marginal keeps, increasing; it adds up over the other axes.
+        shares: how much the mean variance of single cells counts, and that of each marginal; empty: the cells count as
+            much as all marginals together.
         height: of a kdtree, the number of splits of a region along each axis.
         splits: of a kdtree, the share of a sample's budget for choosing splits.
 
     Raises:
         RuleError: ranges are listed but not requested, or requested but not listed.
+        ValueError: shares are not one for the cells and one for each marginal, all above 0.
     """
 
     name: str = "auto"
     branching: int | None = None
     workload: Purpose = "cells"
     listed: tuple[tuple[Range | None, ...], ...] = ()
+    marginals: tuple[tuple[int, ...], ...] = ()
+    shares: tuple[float, ...] = ()
     height: int | None = None
     splits: float | None = None
 
@@ -40,6 +46,8 @@ class CellChoice:
             raise RuleError(
                 "for: listed is for ranges that are published; add {ranges: ...} to publish, or use ranges", "cells"
             )
+        if self.shares and (len(self.shares) != 1 + len(self.marginals) or min(self.shares) <= 0):
+            raise ValueError(f"shares={self.shares}: above 0, for the cells and {len(self.marginals)} marginals")
 
     @property
     def along(self) -> Workload:

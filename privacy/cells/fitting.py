@@ -24,15 +24,18 @@ from typing import ClassVar
 import numpy as np
 
 from privacy.cells.averages import Workload
+from privacy.cells.balance import marginals_over
 from privacy.cells.base import Along, Sketcher
+from privacy.cells.boxes import Range
 from privacy.cells.choice import CellChoice
+from privacy.cells.hierarchy import hierarchy
 from privacy.cells.layers import Layers
 from privacy.cells.mixed import MOST_MIXED
 from privacy.cells.mixing import fits, mixed
 from privacy.cells.offer import CellTerms, CellUse, lightest
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
-from privacy.cells.space import cells_of
+from privacy.cells.space import Space, cells_of
 from privacy.cells.wanted import Wanted
 from privacy.problems import RuleError
 from privacy.ties import TOLERANCE, cheapest, cheapest_first
@@ -63,7 +66,7 @@ Found = Callable[[int, "Sought"], list[Along]]
 
 @dataclass(frozen=True, slots=True)
 class PerAxis:
-    """Strategies that are fitted for each ordered axis separately (privacy.cells.offer.CellOffer).
+    """Strategies that are fitted separately for the listed axes together, each hierarchy and each ordered axis.
 
     Attributes:
         found: strategies of each kind along an axis.
@@ -91,12 +94,16 @@ def _strategies(offer: PerAxis, terms: CellTerms) -> tuple[Product, ...]:
     space, choice, along = terms.space, terms.choice, terms.choice.along
     workload: tuple[Workload, ...] = tuple(along if axis.ordered else "cells" for axis in space)
     alone = tuple(Layers(cells=axis.cells) for axis in space)
-    each = Product(axes=alone, workload=workload, listed=choice.listed)
+    sums = (*(_box(kept, space) for kept in choice.marginals), *choice.listed)
+    shares = (*choice.shares, *(1.0 for _ in choice.listed)) if choice.shares else ()
+    each = Product(axes=alone, workload=workload, listed=sums, shares=shares)
     many, changes = cells_of(space) > MANY, min(terms.changes, MOST_CHANGES)
     alongs: list[list[Along]] = [[one] for one in alone]
     for place, axis in enumerate(space):
+        if axis.children:
+            alongs[place] = [hierarchy(axis.children, terms.power, changes)]
         if axis.ordered and axis.cells > 1:
-            ranges = tuple(sorted(cells for box in choice.listed if (cells := box[place]) is not None))
+            ranges = tuple(sorted(cells for box in sums if (cells := box[place]) is not None))
             sought = Sought(
                 wanted=Wanted(along, ranges),
                 power=terms.power,
@@ -106,9 +113,20 @@ def _strategies(offer: PerAxis, terms: CellTerms) -> tuple[Product, ...]:
                 mixing=not (terms.blocks or many),
             )
             alongs[place] = [one for found in offer.found for one in found(axis.cells, sought)]
-    products = [replace(each, axes=axes) for axes in product(*alongs)]
+    if choice.marginals:
+        listed = [axis.cells for axis in space if axis.listed]
+        if (together := marginals_over(listed, choice, power=terms.power, changes=changes)) is not None:
+            alongs[: len(listed)], workload = [[together]], ("cells", *workload[len(listed) :])
+    products = [replace(each, axes=axes, workload=workload) for axes in product(*alongs)]
     products = cheapest_first(products, lambda one: cost(one, power=terms.power, changes=changes, apart=terms.apart))
-    return tuple(dict.fromkeys([*products[: offer.most], *([each] if offer.most > 1 else [])]))
+    # The average of single cells is not that of a hierarchy's levels, so the two cannot be compared.
+    others = [each] if offer.most > 1 and not any(axis.children for axis in space) else []
+    return tuple(dict.fromkeys([*products[: offer.most], *others]))
+
+
+def _box(kept: Sequence[int], space: Space) -> tuple[Range | None, ...]:
+    """Return the cells of a row of a marginal along each axis: None for any one cell of an axis that it keeps."""
+    return tuple(None if place in kept else (0, axis.cells) for place, axis in enumerate(space))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +245,7 @@ def _by_cost(cells: int, sought: Sought) -> tuple[Layers, ...]:
 def _lightest(alongs: Sequence[Along], sought: Sought) -> Along:
     """Return the strategy with the fewest nodes among those whose cost is near the least."""
     most = (1 + TOLERANCE) * sought.given * min(map(sought.cost, alongs))
-    return min((one for one in alongs if sought.cost(one) <= most), key=lambda along: along.nodes)
+    return min((one for one in alongs if sought.cost(one) <= most), key=lambda along: along.matrix.nodes)
 
 
 def _sizes(cells: int, branching: int | None) -> Iterator[tuple[int, tuple[int, ...]]]:

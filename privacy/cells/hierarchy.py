@@ -8,20 +8,13 @@ best weights except for rounding. For Laplace noise it begins at equal weights, 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 
-from privacy.cells.balance import MOST_CHANGES, SMALL, rounded
-from privacy.cells.base import Sketcher
-from privacy.cells.choice import CellChoice
-from privacy.cells.layers import Layers
+from privacy.cells.balance import SMALL, rounded
 from privacy.cells.nested import Children, Nested, error
-from privacy.cells.offer import CellTerms, CellUse
-from privacy.cells.product import Product
-from privacy.problems import RuleError
 from privacy.ties import cheapest
 
 
@@ -54,33 +47,3 @@ def hierarchy(children: Children, power: int, changes: int) -> Nested:
         found = minimize(lambda logs: math.log(cost(np.exp(logs))), start, method="L-BFGS-B", bounds=bounds)
         tried |= rounded(np.exp(found.x))
     return Nested(children=children, weights=cheapest(sorted(tried), cost))
-
-
-class HierarchyOffer:
-    """Offer of hierarchies (privacy.cells.offer.CellOffer), for queries with a key that has one."""
-
-    settings: ClassVar[tuple[str, ...]] = ()
-    sketched: ClassVar[type[Sketcher]] = Product
-
-    def strategies(self, terms: CellTerms) -> tuple[Product, ...]:
-        """Return one strategy: weighted layers along each hierarchy, and the cells of other keys."""
-        changes = min(terms.changes, MOST_CHANGES)
-        return (
-            Product(
-                axes=tuple(
-                    hierarchy(axis.children, terms.power, changes) if axis.children else Layers(cells=axis.cells)
-                    for axis in terms.space
-                )
-            ),
-        )
-
-    def sketcher(self, terms: CellTerms) -> Product | None:
-        """Return None: hierarchies are not sampled adaptively."""
-        return None
-
-    def problems(self, choice: CellChoice, use: CellUse) -> Iterator[RuleError]:
-        if use.adaptive:
-            message = "numbers of a hierarchy are not published adaptively; list the cells, or use another strategy"
-            yield RuleError(message, "by")
-        if choice.name != "auto":
-            yield RuleError("a hierarchy chooses the sums that get noise; remove cells, or list its values", "cells")

@@ -30,7 +30,7 @@ import numpy as np
 
 from privacy.cells import walks
 from privacy.cells.averages import Workload, averages
-from privacy.cells.corners import Corner
+from privacy.cells.blocks import Blocks
 from privacy.cells.sums import Floats, Ints, summed
 from privacy.checks import at_least
 
@@ -101,40 +101,13 @@ class Layers:
         return tuple(-(-self.cells // size) for size in self.sizes)
 
     @property
-    def nodes(self) -> int:
-        return sum(self.counts)
-
-    @property
-    def filled(self) -> int:
-        """Number of nodes that each cell is in."""
-        return len(self.sizes)
-
-    @property
-    def heaviest(self) -> int:
-        """Largest weight of a cell in a node."""
-        return max(self.weights)
-
-    def least_precisions(self) -> Floats:
-        return np.full(self.cells, float(self.weights[0] ** 2))
+    def matrix(self) -> Blocks:
+        return Blocks(self.counts, self.weights)
 
     def boxes(self) -> list[tuple[Ints, Ints]]:
         begins = np.concatenate([np.arange(count) * size for count, size in zip(self.counts, self.sizes, strict=True)])
         ends = begins + np.repeat(self.sizes, self.counts)
         return [(begins.astype(np.int64), np.minimum(ends, self.cells).astype(np.int64))]
-
-    def layer(self) -> Ints:
-        return np.repeat(np.arange(len(self.sizes)), self.counts)
-
-    def of_nodes(self) -> Ints:
-        return np.repeat(np.array(self.weights), self.counts)
-
-    def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
-        """Return the corners of one cell twice, and of two cells that share only the root."""
-        whole = sum(weight**power for weight in self.weights)
-        if self.cells == 1 or apart == 0:
-            return ((whole, whole, whole),)
-        common = self.weights[-1] ** power if self.counts[-1] == 1 else 0
-        return ((whole, whole, common), (whole, whole, whole))
 
     def up(self, values: Any, layer: int) -> Any:
         return summed(values, self.steps[layer - 1])

@@ -1,12 +1,7 @@
 """Weighted marginals: sums over some axes of a table of listed cells, each with its own noise.
 
-A *block* keeps some axes and adds up over the others: all axes (the cells), some (a marginal), or none (the total). S
-has the nodes of a few blocks, those of block A with the weight w_A. Each cell is in one node of each block, so every
-column of S has the same norm, as for privacy.cells.layers:
-
-    L1 = sum of w_A,    squared L2 = sum of w_A^2
-
-Two cells share the blocks that keep only axes on which the two agree.
+A block (privacy.cells.blocks) keeps some axes and adds up over the others: all axes (the cells), some (a marginal), or
+none (the total). S has the nodes of a few blocks, those of block A with the weight w_A.
 
 *Least squares.* Let n_i be the number of cells of axis i, N_A the product of the n_i of the axes that A does *not*
 keep, and P_A the matrix that adds up over these axes and repeats the sum. Along one axis, the identity and the matrix
@@ -38,8 +33,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privacy.cells.averages import Workload
-from privacy.cells.corners import Corner
-from privacy.cells.sums import Floats, Ints, exactly_summed
+from privacy.cells.blocks import Blocks
+from privacy.cells.sums import Floats, Ints
 
 Kept = tuple[int, ...]
 """Axes that a block keeps, increasing."""
@@ -94,21 +89,8 @@ class Marginals:
         return tuple(math.prod(self.shape[axis] for axis in kept) for kept in self.kept)
 
     @property
-    def nodes(self) -> int:
-        return sum(self.counts)
-
-    @property
-    def filled(self) -> int:
-        """Number of nodes that each cell is in."""
-        return len(self.weights)
-
-    @property
-    def heaviest(self) -> int:
-        """Largest weight of a cell in a node."""
-        return max(self.weights)
-
-    def least_precisions(self) -> Floats:
-        return np.full(self.cells, float(self.weights[0] ** 2))
+    def matrix(self) -> Blocks:
+        return Blocks(self.counts, self.weights)
 
     def boxes(self) -> list[tuple[Ints, Ints]]:
         """Return the first and last cells of nodes; a node of a block has all cells of the axes that it adds up."""
@@ -127,23 +109,6 @@ class Marginals:
             found.append((np.concatenate(begins).astype(np.int64), np.concatenate(ends).astype(np.int64)))
         return found
 
-    def layer(self) -> Ints:
-        return np.repeat(np.arange(len(self.kept)), self.counts)
-
-    def of_nodes(self) -> Ints:
-        return np.repeat(np.array(self.weights), self.counts)
-
-    def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
-        """Return the corners of one cell twice, and of two cells that differ along each axis of two cells or more."""
-        if apart is not None:
-            raise ValueError("marginals of listed keys are not for a distance")
-        whole = sum(weight**power for weight in self.weights)
-        if self.cells == 1:
-            return ((whole, whole, whole),)
-        shared = [all(self.shape[axis] == 1 for axis in kept) for kept in self.kept]
-        common = sum(weight**power for weight, both in zip(self.weights, shared, strict=True) if both)
-        return ((whole, whole, common), (whole, whole, whole))
-
     def spread(self, values: Ints) -> Ints:
         """Return S times values: int64 [.., cells] to [.., nodes]."""
         walk = _walk(self)
@@ -153,16 +118,12 @@ class Marginals:
         )
 
     def gather(self, nodes: Floats) -> Floats:
-        """Return the least-squares estimates of cells, [.., nodes] to [.., cells], such that all their sums are exact.
-
-        The estimates of each row are rounded to a power of two, at most 2^-52 of the sum of their sizes: as much as
-        rounding in float64 changes them anyway. Sums of them, in any order, are then not rounded.
-        """
+        """Return the least-squares estimates of cells: [.., nodes] to [.., cells]."""
         walk = _walk(self)
         given = dict(zip(self.kept, np.split(nodes, np.cumsum(self.counts)[:-1], axis=-1), strict=True))
         weight = dict(zip(self.kept, self.weights, strict=True))
         parts = [weight[one] * given[one] if one in given else None for one in walk.closed]
-        return exactly_summed(self.solve(walk.down(parts)))
+        return self.solve(walk.down(parts))
 
     def solve(self, queries: Floats) -> Floats:
         """Return (S^T S)^-1 times queries: float64 [.., cells] to [.., cells]."""

@@ -82,6 +82,10 @@ class Mixed:
         return {"rows": len(self.rows)}
 
     @property
+    def matrix(self) -> "Mixed":
+        return self
+
+    @property
     def nodes(self) -> int:
         return self.cells + len(self.rows)
 

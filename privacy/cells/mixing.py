@@ -34,7 +34,7 @@ ITERATIONS = 40
 
 def fits(tree: Layers) -> bool:
     """Return whether a tree has few enough sums of several cells to start from; the sum of all cells does not count."""
-    rows = tree.nodes - tree.cells
+    rows = tree.matrix.nodes - tree.cells
     return 0 < rows <= ROWS and rows * tree.cells <= NUMBERS and tree.counts[-1] > 1
 
 
@@ -55,10 +55,10 @@ def mixed(tree: Layers, wanted: Wanted, power: int, changes: int) -> Mixed:
     """
     from scipy.optimize import minimize  # slow to import
 
-    cells, rows = tree.cells, tree.nodes - tree.cells
+    cells, rows = tree.cells, tree.matrix.nodes - tree.cells
     begins, ends = (edges[cells:, None] for edges in tree.boxes()[0])
     place = np.arange(cells)
-    weights = tree.of_nodes()[cells:, None] / tree.weights[0]
+    weights = tree.matrix.of_nodes()[cells:, None] / tree.weights[0]
     begin = ((begins <= place) & (place < ends)) * weights
     found = minimize(
         lambda x: _cost(x[:-1].reshape(rows, cells), float(x[-1]), wanted, power, changes),

@@ -1,9 +1,7 @@
 """Nested partitions: a hierarchy along one axis, with branches of any sizes.
 
-Layer 0 has the cells; each node of a layer above has some adjacent nodes of the layer below. A node of layer l holds
-`weights[l]` times the sum of its cells. Each cell is in one node of each layer, so every column of S has the same norm
-and all that is proved for privacy.cells.layers holds, as do its formulas for least squares. A layer of weight 0 has no
-nodes; it is part of the hierarchy all the same, since the sums of its nodes are published.
+Layer 0 has the cells; each node of a layer above has some adjacent nodes of the layer below. Layers are blocks
+(privacy.cells.blocks), also those of weight 0, and the formulas of privacy.cells.layers for least squares hold.
 """
 
 from dataclasses import dataclass
@@ -14,8 +12,8 @@ import numpy as np
 
 from privacy.cells import walks
 from privacy.cells.averages import Workload
-from privacy.cells.corners import Corner
-from privacy.cells.sums import Floats, Ints, exactly_summed
+from privacy.cells.blocks import Blocks
+from privacy.cells.sums import Floats, Ints
 
 Children = tuple[tuple[int, ...], ...]
 """Number of nodes of the layer below of each node, for each layer above the cells."""
@@ -70,24 +68,12 @@ class Nested:
         return (self.cells, *(len(layer) for layer in self.children))
 
     @property
-    def nodes(self) -> int:
-        return sum(self._noisy(list(self.counts)))
-
-    @property
-    def filled(self) -> int:
-        """Number of nodes that each cell is in."""
-        return len(self._noisy(list(self.counts)))
-
-    @property
-    def heaviest(self) -> int:
-        """Largest weight of a cell in a node."""
-        return max(self.weights)
-
-    def least_precisions(self) -> Floats:
-        return np.full(self.cells, float(self.weights[0] ** 2))
+    def matrix(self) -> Blocks:
+        return Blocks(self.counts, self.weights)
 
     def boxes(self) -> list[tuple[Ints, Ints]]:
-        ends = self._noisy([np.cumsum(sizes) for sizes in self.sizes()])
+        sizes = self.sizes()
+        ends = [np.cumsum(sizes[layer]) for layer in self.matrix.noisy]
         begins = [np.concatenate([[0], end[:-1]]) for end in ends]
         return [(np.concatenate(begins).astype(np.int64), np.concatenate(ends).astype(np.int64))]
 
@@ -98,22 +84,6 @@ class Nested:
             found.append(self.up(found[-1], layer))
         return found
 
-    def layer(self) -> Ints:
-        return np.repeat(self._noisy(list(range(len(self.weights)))), self._noisy(list(self.counts)))
-
-    def of_nodes(self) -> Ints:
-        return np.repeat(self._noisy(list(self.weights)), self._noisy(list(self.counts)))
-
-    def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
-        """Return the corners of one cell twice, and of two cells that share only layers of one node."""
-        if apart is not None:
-            raise ValueError("a hierarchy is not for a distance")
-        whole = sum(weight**power for weight in self.weights)
-        if self.cells == 1:
-            return ((whole, whole, whole),)
-        common = sum(weight**power for weight, count in zip(self.weights, self.counts, strict=True) if count == 1)
-        return ((whole, whole, common), (whole, whole, whole))
-
     def up(self, values: Any, layer: int) -> Any:
         return np.add.reduceat(np.ascontiguousarray(values), _starts(self.children[layer - 1]), axis=-1)
 
@@ -121,25 +91,7 @@ class Nested:
         """Return each parent's value for each child: [.., nodes of a layer] to [.., nodes of the layer below]."""
         return np.repeat(values, self.children[layer - 1], axis=-1)
 
-    def spread(self, values: Ints) -> Ints:
-        """Return S times values: int64 [.., cells] to [.., nodes]."""
-        sums = [values]
-        for layer in range(1, len(self.weights)):
-            sums.append(self.up(sums[-1], layer))
-        noisy = zip(self._noisy(list(self.weights)), self._noisy(sums), strict=True)
-        return np.concatenate([weight * each for weight, each in noisy], axis=-1)
-
-    def gather(self, nodes: Floats) -> Floats:
-        """Return the least-squares estimates of cells, [.., nodes] to [.., cells]; sums of them are exact."""
-        given = iter(np.split(nodes, np.cumsum(self._noisy(list(self.counts)))[:-1], axis=-1))
-        lead = nodes.shape[:-1]
-        every = [
-            next(given) if weight else np.zeros((*lead, count))
-            for weight, count in zip(self.weights, self.counts, strict=True)
-        ]
-        return exactly_summed(walks.gather(self, np.concatenate(every, axis=-1)))
-
-    solve, variances = walks.solve, walks.variances
+    spread, gather, solve, variances = walks.spread, walks.gather, walks.solve, walks.variances
 
     def of_layer(self, layer: int) -> Floats:
         """Return the variance of each node of a layer, float64 [nodes], if the noise of a node has variance 1."""
@@ -154,10 +106,6 @@ class Nested:
         if workload != "cells":
             raise ValueError(f"{workload}: cells of a hierarchy have no order")
         return error(self.children, tuple(float(weight**2) for weight in self.weights))
-
-    def _noisy(self, layers: list[Any]) -> list[Any]:
-        """Return the items of a list, one for each layer, of layers that get noise."""
-        return [one for one, weight in zip(layers, self.weights, strict=True) if weight]
 
 
 @lru_cache(maxsize=64)

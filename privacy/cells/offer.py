@@ -38,11 +38,13 @@ class CellUse:
 
     Attributes:
         ordered: number of keys whose cells have an order.
+        nested: whether a key has a hierarchy.
         adaptive: whether the data decide when numbers are published.
         apart: whether only the place of a unit is protected.
     """
 
     ordered: int
+    nested: bool = False
     adaptive: bool = False
     apart: bool = False
 

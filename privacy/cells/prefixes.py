@@ -39,6 +39,10 @@ class Prefixes:
         return (self.cells,)
 
     @property
+    def matrix(self) -> "Prefixes":
+        return self
+
+    @property
     def nodes(self) -> int:
         return self.cells
 

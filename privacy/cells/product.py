@@ -27,7 +27,7 @@ from privacy.cells.averages import Workload
 from privacy.cells.base import MEAN_SIZE, Along, FreshNoise, Pick, Reading, whole
 from privacy.cells.boxes import Range, of_boxes
 from privacy.cells.corners import Corner, products
-from privacy.cells.sums import Floats, Ints
+from privacy.cells.sums import Floats, Ints, exactly_summed
 from privacy.columns import Column
 from privacy.counted import counted
 
@@ -41,6 +41,7 @@ class Product:
         workload: for each axis, the queries that are averaged over; empty: single cells.
         listed: cells of each requested sum along each axis, None on an axis without an order: the mean over these sums
             then has the same weight as the mean over the workload.
+        shares: weights of the mean over the workload and of each listed sum in place of these; empty: none.
 
     >>> from privacy.cells.layers import Layers
     >>> both = Product(axes=(Layers(cells=2), Layers(cells=4, sizes=(1, 2), weights=(1, 1))))
@@ -60,12 +61,15 @@ class Product:
     axes: tuple[Along, ...]
     workload: tuple[Workload, ...] = ()
     listed: tuple[tuple[Range | None, ...], ...] = ()
+    shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.axes:
             raise ValueError("axes: at least one")
         if self.workload and len(self.workload) != len(self.axes):
             raise ValueError(f"workload={self.workload}: one for each of {len(self.axes)} axes")
+        if self.shares and len(self.shares) != 1 + len(self.listed):
+            raise ValueError(f"shares={self.shares}: one for the workload and one for each of {len(self.listed)} sums")
         for box in self.listed:
             if len(box) != len(self.shape) or not all(map(_inside, box, self.shape)):
                 raise ValueError(f"listed={box}: neighbouring cells along each of {len(self.shape)} axes, or None")
@@ -79,19 +83,23 @@ class Product:
         """Number of cells along each axis of the query."""
         return tuple(size for axis in self.axes for size in axis.shape)
 
+    def of_axis(self, place: int) -> Along:
+        """Return the strategy along an axis of the query, which may be along others, too."""
+        return [axis for axis in self.axes for _ in axis.shape][place]
+
     @property
     def nodes(self) -> int:
-        return math.prod(axis.nodes for axis in self.axes)
+        return math.prod(axis.matrix.nodes for axis in self.axes)
 
     @property
     def filled(self) -> int:
         """Largest number of nodes that one cell is in."""
-        return math.prod(axis.filled for axis in self.axes)
+        return math.prod(axis.matrix.filled for axis in self.axes)
 
     @property
     def heaviest(self) -> int:
         """Largest weight of a cell in a node."""
-        return math.prod(axis.heaviest for axis in self.axes)
+        return math.prod(axis.matrix.heaviest for axis in self.axes)
 
     @property
     def trivial(self) -> bool:
@@ -104,9 +112,12 @@ class Product:
         return all(axis.blocks for axis in self.axes)
 
     def corners(self, power: int, apart: tuple[int, ...] | None = None) -> tuple[Corner, ...]:
-        """Return the corners of two cells; `apart`: largest distance between them along each axis."""
-        steps = (None,) * len(self.axes) if apart is None else apart
-        return tuple(sorted(products(a.corners(power, step) for a, step in zip(self.axes, steps, strict=True))))
+        """Return the corners of two cells; `apart`: largest distance between them along each axis of the query."""
+        found, far = [], iter(apart or ())
+        for axis in self.axes:
+            step = None if apart is None else max([next(far) for _ in axis.shape])
+            found.append(axis.matrix.corners(power, step))
+        return tuple(sorted(products(found)))
 
     def spread(self, values: Ints) -> Ints:
         """Return S times values: int64 [.., cells] to [.., nodes].
@@ -121,9 +132,10 @@ class Product:
         return found
 
     def gather(self, nodes: Floats) -> Floats:
-        """Return the best linear estimates of cells [.., cells] from nodes [.., nodes]."""
-        found: Floats = self._walked(nodes, [axis.nodes for axis in self.axes], [axis.gather for axis in self.axes])
-        return found
+        """Return the best linear estimates of cells [.., cells] from nodes [.., nodes]; sums of them are exact."""
+        sizes = [axis.matrix.nodes for axis in self.axes]
+        found: Floats = self._walked(nodes, sizes, [axis.gather for axis in self.axes])
+        return found if self.trivial else exactly_summed(found)
 
     def solve(self, queries: Floats) -> Floats:
         """Return the covariance of a linear query's estimate with those of the cells, [.., cells] to [.., cells]."""
@@ -132,7 +144,7 @@ class Product:
 
     def least_precisions(self) -> Floats:
         """Values of each cell, float64 [cells]: S^T S minus their diagonal matrix has no eigenvalue below 0."""
-        return _multiplied(axis.least_precisions() for axis in self.axes)
+        return _multiplied(axis.matrix.least_precisions() for axis in self.axes)
 
     def variance(self, query: Floats) -> float:
         """Return the variance of a linear query [cells], if the noise of a node has variance 1."""
@@ -150,7 +162,7 @@ class Product:
         """Return the weight of each node, int64 [nodes]."""
         found = np.ones(1, dtype=np.int64)
         for axis in self.axes:
-            found = np.multiply.outer(found, axis.of_nodes()).ravel()
+            found = np.multiply.outer(found, axis.matrix.of_nodes()).ravel()
         return found
 
     def average(self) -> float:
@@ -245,7 +257,8 @@ def _average(product: Product) -> float:
         found *= axis.average(workload)
     if not product.listed:
         return found
-    return (found + float(of_boxes(product.listed, product.axes).squares.mean())) / 2
+    sums = of_boxes(product.listed, product.axes).squares
+    return float(np.average([found, *sums], weights=product.shares or [len(sums), *np.ones(len(sums))]))
 
 
 def _described(axis: Along) -> str:

@@ -19,8 +19,8 @@ import numpy as np
 from privacy.cells import walks
 from privacy.cells.averages import Workload
 from privacy.cells.base import Sketcher
+from privacy.cells.blocks import Blocks
 from privacy.cells.choice import CellChoice
-from privacy.cells.corners import Corner
 from privacy.cells.geometric import geometric
 from privacy.cells.offer import CellTerms, CellUse, lightest
 from privacy.cells.product import Product
@@ -44,7 +44,7 @@ class Quadtree:
         weights: weight of each layer, from single cells to the whole.
 
     >>> tree = quadtree((4, 3), (True, True))
-    >>> tree.nodes, tree.weights, tree.spread(np.arange(12))[-1] == sum(range(12)) * tree.weights[-1]
+    >>> tree.matrix.nodes, tree.weights, tree.spread(np.arange(12))[-1] == sum(range(12)) * tree.weights[-1]
     (17, (13, 10, 8), np.True_)
     """
 
@@ -86,21 +86,8 @@ class Quadtree:
         return tuple(math.prod(shape) for shape in self.shapes)
 
     @property
-    def nodes(self) -> int:
-        return sum(self.counts)
-
-    @property
-    def filled(self) -> int:
-        """Number of nodes that each cell is in."""
-        return len(self.weights)
-
-    @property
-    def heaviest(self) -> int:
-        """Largest weight of a cell in a node."""
-        return max(self.weights)
-
-    def least_precisions(self) -> Floats:
-        return np.full(self.cells, float(self.weights[0] ** 2))
+    def matrix(self) -> Blocks:
+        return Blocks(self.counts, self.weights)
 
     def boxes(self) -> list[tuple[Ints, Ints]]:
         found = []
@@ -113,22 +100,6 @@ class Quadtree:
                 ends.append(np.minimum(begin + width, size))
             found.append((np.concatenate(begins).astype(np.int64), np.concatenate(ends).astype(np.int64)))
         return found
-
-    def layer(self) -> Ints:
-        return np.repeat(np.arange(len(self.weights)), self.counts)
-
-    def of_nodes(self) -> Ints:
-        return np.repeat(np.array(self.weights), self.counts)
-
-    def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
-        """Return the corners of one cell twice, and of two cells that share only the whole."""
-        if apart is not None:
-            raise ValueError("a quadtree is not for a distance; use tree or prefix")
-        whole = sum(weight**power for weight in self.weights)
-        if self.cells == 1:
-            return ((whole, whole, whole),)
-        common = self.weights[-1] ** power if self.counts[-1] == 1 else 0
-        return ((whole, whole, common), (whole, whole, whole))
 
     def up(self, values: Any, layer: int) -> Any:
         grid = values.reshape(*values.shape[:-1], *self.shapes[layer - 1])
@@ -182,6 +153,9 @@ class QuadtreeOffer:
     def problems(self, choice: CellChoice, use: CellUse) -> Iterator[RuleError]:
         if use.ordered == 1:
             yield RuleError("a quadtree is over two keys with an order; use tree for one", "cells", "strategy")
+        if choice.marginals or use.nested:
+            message = "a quadtree gives no noise to sums over other keys; use tree or auto, or list the cells alone"
+            yield RuleError(message, "cells", "strategy")
         if use.apart:
             yield RuleError("a quadtree is not for a distance; use tree, prefix or auto", "cells", "strategy")
 

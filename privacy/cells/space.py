@@ -25,6 +25,11 @@ class Axis:
     ordered: bool = False
     children: tuple[tuple[int, ...], ...] = ()
 
+    @property
+    def listed(self) -> bool:
+        """Whether its cells have neither an order nor a hierarchy."""
+        return not (self.ordered or self.children)
+
     def __post_init__(self) -> None:
         at_least("cells", self.cells, 1)
         if self.children and (self.ordered or sum(self.children[0]) != self.cells):

@@ -1,13 +1,12 @@
 """Table of strategies over cells: by their kind for documents, by their name in a spec for the planner."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from privacy.cells.balance import MarginalsOffer
 from privacy.cells.base import Along, Sketcher
-from privacy.cells.choice import CellChoice, Purpose
+from privacy.cells.choice import CellChoice
 from privacy.cells.each import Each
 from privacy.cells.fitting import AUTO, EACH, OPTIMISED, PREFIX, TREE
-from privacy.cells.hierarchy import HierarchyOffer
 from privacy.cells.kdtree.kdtree import KdTree, KdTreeOffer
 from privacy.cells.layers import Layers
 from privacy.cells.marginals import Marginals
@@ -33,9 +32,6 @@ OFFERS: dict[str, CellOffer] = {
     "kdtree": KdTreeOffer(),
 }
 
-WITHOUT_ORDER: dict[Purpose, CellOffer] = {"listed": MarginalsOffer(), "levels": HierarchyOffer()}
-"""Offers for queries without ordered keys, by their purpose; they have no name, since there is no choice."""
-
 
 def strategies(terms: CellTerms) -> tuple[Product, ...]:
     """Return strategies over the cells of a query, the cheapest first; axes without an order need no choice.
@@ -47,9 +43,7 @@ def strategies(terms: CellTerms) -> tuple[Product, ...]:
     >>> best.axes[0].name, cost(others[-1], power=2, changes=4) > 4 * cost(best, power=2, changes=4)
     ('optimised', True)
     """
-    ordered = any(axis.ordered for axis in terms.space)
-    offer = OFFERS[terms.choice.name] if ordered else WITHOUT_ORDER[terms.choice.workload]
-    return offer.strategies(terms)
+    return OFFERS[terms.choice.name].strategies(terms)
 
 
 def sketcher(terms: CellTerms, cells: int) -> Sketcher:
@@ -81,10 +75,15 @@ def problems(choice: CellChoice, use: CellUse) -> Iterator[RuleError]:
         if getattr(choice, name) is not None and name not in OFFERS[choice.name].settings:
             own = next(one for one, offer in OFFERS.items() if name in offer.settings)
             yield RuleError(f"of a {own}; add strategy: {own}, or remove it", "cells", name)
-    if choice.workload in WITHOUT_ORDER and not use.ordered:
-        yield from WITHOUT_ORDER[choice.workload].problems(choice, use)
-        return
-    if choice.asks and not use.ordered:
+    if use.adaptive and choice.marginals:
+        yield RuleError("marginals are not published adaptively; remove them, or use another strategy", "publish")
+    if use.adaptive and use.nested:
+        message = "numbers of a hierarchy are not published adaptively; list the cells, or use another strategy"
+        yield RuleError(message, "by")
+    plain = replace(
+        choice, marginals=(), shares=(), workload="cells" if choice.workload == "levels" else choice.workload
+    )
+    if plain.asks and not use.ordered:
         message = "for keys whose cells have an order; give one under by: as {from: 0, to: 100, step: 5}"
         yield RuleError(message, "cells")
     yield from OFFERS[choice.name].problems(choice, use)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from privacy.cells.blocks import Blocks
 from privacy.cells.sums import Floats, Ints
 
 
@@ -19,12 +20,7 @@ class Layered(Protocol):
     def __hash__(self) -> int: ...
 
     @property
-    def weights(self) -> tuple[int, ...]: ...
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """Number of nodes of each layer."""
-        ...
+    def matrix(self) -> Blocks: ...
 
     def up(self, values: Any, layer: int) -> Any:
         """Return sums over children: [.., nodes of the layer below] to [.., nodes of a layer]."""
@@ -37,23 +33,26 @@ class Layered(Protocol):
 
 def spread(layers: Layered, values: Ints) -> Ints:
     """Return S times values: int64 [.., cells] to [.., nodes]."""
-    sums, found = values, [layers.weights[0] * values]
-    for layer, weight in enumerate(layers.weights[1:], start=1):
+    weights, sums = layers.matrix.weights, values
+    found = [weights[0] * values]
+    for layer, weight in enumerate(weights[1:], start=1):
         sums = layers.up(sums, layer)
-        found.append(weight * sums)
+        if weight:
+            found.append(weight * sums)
     return np.concatenate(found, axis=-1)
 
 
 def gather(layers: Layered, nodes: Floats) -> Floats:
     """Return the least-squares estimates of cells: [.., nodes] to [.., cells]."""
-    model, noisy = _model(layers), np.split(nodes, np.cumsum(layers.counts)[:-1], axis=-1)
-    values = noisy[0] / layers.weights[0]
+    model, matrix = _model(layers), layers.matrix
+    noisy = iter(np.split(nodes, np.cumsum(matrix.sizes)[:-1], axis=-1))
+    values = next(noisy) / matrix.weights[0]
     below: list[tuple[Floats, Floats]] = []
-    for layer in range(1, len(layers.weights)):
+    for layer, weight in enumerate(matrix.weights[1:], start=1):
         sums = layers.up(values, layer)
         below.append((values, sums))
-        values = model.u[layer] * (layers.weights[layer] * noisy[layer] + sums / model.m[layer])
-    for layer in reversed(range(1, len(layers.weights))):
+        values = model.u[layer] * ((weight * next(noisy) if weight else 0.0) + sums / model.m[layer])
+    for layer in reversed(range(1, len(matrix.weights))):
         own, sums = below.pop()
         values = own + model.u[layer - 1] * layers.down((values - sums) / model.m[layer], layer)
     return values
@@ -61,8 +60,9 @@ def gather(layers: Layered, nodes: Floats) -> Floats:
 
 def solve(layers: Layered, queries: Floats) -> Floats:
     """Return (S^T S)^-1 applied to queries [.., cells]: a query's covariance with each cell."""
-    nodes = np.zeros((*queries.shape[:-1], sum(layers.counts)))
-    nodes[..., : layers.counts[0]] = queries / layers.weights[0]
+    matrix = layers.matrix
+    nodes = np.zeros((*queries.shape[:-1], matrix.nodes))
+    nodes[..., : queries.shape[-1]] = queries / matrix.weights[0]
     return gather(layers, nodes)
 
 
@@ -75,7 +75,7 @@ def variances(layers: Layered, least: int = 0) -> Floats:
     """
     model = _model(layers)
     found = model.u[-1]
-    for layer in reversed(range(1 + least, len(layers.weights))):
+    for layer in reversed(range(1 + least, len(layers.matrix.weights))):
         u = model.u[layer - 1]
         share = u / layers.down(model.m[layer], layer)
         found = u * (1 - share) + share**2 * layers.down(found, layer)
@@ -92,8 +92,8 @@ class _Model:
 
 @lru_cache(maxsize=16)
 def _model(layers: Layered) -> _Model:
-    u, m = [np.full(layers.counts[0], 1.0 / layers.weights[0] ** 2)], [np.zeros(0)]
-    for layer, weight in enumerate(layers.weights[1:], start=1):
+    u, m = [1.0 / layers.matrix.least_precisions()], [np.zeros(0)]
+    for layer, weight in enumerate(layers.matrix.weights[1:], start=1):
         m.append(layers.up(u[-1], layer))
         u.append(1.0 / (weight**2 + 1.0 / m[-1]))
     return _Model(u, m)

@@ -12,7 +12,7 @@ from privacy.cells.table import problems
 from privacy.counted import counted
 from privacy.measure import Measure
 from privacy.planning.query_rules import near_problems
-from privacy.problems import enforce, placed
+from privacy.problems import RuleError, enforce, placed
 from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
 
@@ -50,18 +50,24 @@ class Demand:
     apart: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        needed = bool(self.over.listed) or any(axis.ordered or axis.children for axis in self.axes)
+        needed = bool(self.over.marginals) or not all(axis.listed for axis in self.axes)
         if self.axes and (cells_of(self.axes) != self.cells or not needed):
             raise ValueError(
                 f"query {self.name}: axes are for {counted(self.cells, 'cell')}, one of them with an order at least"
             )
+        listed = [axis.listed for axis in self.axes]
         with placed("queries", self.name):
+            if self.over.marginals and listed != sorted(listed, reverse=True):
+                raise RuleError("with marginals, keys of listed values come first; list ranges and trees last", "by")
             use = CellUse(
                 ordered=sum(axis.ordered for axis in self.axes),
+                nested=any(axis.children for axis in self.axes),
                 adaptive=self.adaptive is not None,
                 apart=bool(self.apart),
             )
             enforce(problems(self.over, use))
+        if any(axis >= len(self.axes) for kept in self.over.marginals for axis in (*kept, 0)):
+            raise ValueError(f"query {self.name}: marginals keep some of its {len(self.axes)} axes")
         if not all(_fits(box, self.axes) for box in self.over.listed):
             raise ValueError(
                 f"query {self.name}: listed ranges have cells along each axis with an order, and all or None of others"

@@ -1,5 +1,6 @@
 """Pages in a real browser, the report's and the map's: nothing logged, clipped or overlapping, controls that work."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
+import slackwater
 from examples.stops import show
 from pipelines import cli
 from tests.browser import IN_BROWSER, browser, faults, logged, resize
@@ -213,6 +215,42 @@ def test_kinds_cells_and_search_change_the_charts(driver):
     assert [node.text for node in query.find_elements(By.CSS_SELECTOR, ".many figcaption")] == [NASTY]
     assert len(query.find_elements(By.CSS_SELECTOR, ".charts details tbody tr")) == 4
     assert logged(driver) == []
+
+
+def test_two_numbers_that_a_reader_chooses_are_compared_from_their_intervals(driver, tmp_path):
+    resize(driver, 1280)
+    compare = driver.find_element(By.CSS_SELECTOR, "#query-0 .compare")
+    compare.find_element(By.XPATH, "ancestor::details/summary").click()
+    first = text(driver, "#query-0 .compared")
+    kind, *_ = (Select(one) for one in compare.find_elements(By.TAG_NAME, "select"))
+
+    kind.select_by_visible_text("entered")
+    _, cell, _, other, before = (Select(one) for one in compare.find_elements(By.TAG_NAME, "select"))
+    cell.select_by_visible_text("a")
+    other.select_by_visible_text(NASTY)
+    before.select_by_visible_text("4 January 2026")
+    told = text(driver, "#query-0 .compared")
+
+    assert first.startswith("all cells together, 4 January 2026, minus all cells together, 3 January 2026: +5")
+    assert first.endswith(": higher: the difference is larger than the noise.")
+    found = re.fullmatch(
+        re.escape(f"a, 4 January 2026, minus {NASTY}, 4 January 2026: ")
+        + r"(-[\d.]+), with at least 90 % probability from (-[\d.]+) to (-[\d.]+): lower: .*",
+        told,
+    )
+    assert found
+    numbers = {row["ward"]: row for row in show_rows(tmp_path) if row["kind"] == "entered" and row["query"] == "covers"}
+    low = numbers["a"]["ci_low"] - numbers[NASTY]["ci_high"]
+    high = numbers["a"]["ci_high"] - numbers[NASTY]["ci_low"]
+    value, least, most = map(float, found.groups())
+    assert least <= low < value < high <= most
+    assert most - least < 1.2 * (high - low)  # the page rounds intervals outward
+    assert logged(driver) == []
+
+
+def show_rows(folder: Path) -> list[dict]:
+    """Return the rows of the release whose page the browser shows; the last one of each cell comes last."""
+    return slackwater.show(public_side(folder)).table.to_pylist()
 
 
 def test_arrow_keys_read_out_numbers_as_the_pointer_does(driver):

@@ -44,7 +44,7 @@ class Query:
         quantiles: Quantiles of the one ordered key, for each published number.
         ranges: Cells whose sums are published, for each number and each combination of listed values.
         marginals: Keys that each published marginal keeps, in the order of `by`; it adds up over the other keys.
-        hierarchy: Key with a hierarchy of its listed values, whose inner nodes are published; `over` gives them noise.
+        hierarchies: Keys with a hierarchy of their listed values; inner nodes are published, and `over` gives noise.
         consistent: Whether levels, entered and left are made non-negative and consistent with each other.
     """
 
@@ -60,7 +60,7 @@ class Query:
     quantiles: tuple[float, ...] = ()
     ranges: tuple[Box, ...] = ()
     marginals: tuple[tuple[str, ...], ...] = ()
-    hierarchy: tuple[str, Hierarchy] | None = None
+    hierarchies: tuple[tuple[str, Hierarchy], ...] = ()
     consistent: bool = False
     strategy: Choice = field(default_factory=Choice)
     over: CellChoice = field(default_factory=CellChoice)
@@ -88,7 +88,7 @@ class Query:
     @property
     def _arranged(self) -> bool:
         """Whether the arrangement of the cells matters; noise of keys that are found does not depend on it."""
-        return not self.discovers and bool(self.ordered or self.over.workload in ("listed", "levels"))
+        return not self.discovers and bool(self.ordered or self.over.marginals or self.hierarchies)
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -112,14 +112,9 @@ class Query:
     @property
     def axes(self) -> Space:
         """Arrangement of the cells: an axis for each key; the last one varies fastest."""
-        ordered, (over, hierarchy) = dict(self.ordered), self.hierarchy or ("", None)
+        ordered, children = dict(self.ordered), {name: found.children for name, found in self.hierarchies}
         return tuple(
-            Axis(
-                cells=len(key),
-                ordered=name in ordered,
-                children=() if hierarchy is None or name != over else hierarchy.children,
-            )
-            for name, key in self.by
+            Axis(cells=len(key), ordered=name in ordered, children=children.get(name, ())) for name, key in self.by
         )
 
     @property
@@ -176,7 +171,7 @@ class Query:
     @property
     def together(self) -> bool:
         """Whether all cells of a window are processed at once."""
-        sums = bool(self.quantiles or self.ranges or self.marginals) or self.hierarchy is not None
+        sums = bool(self.quantiles or self.ranges or self.marginals or self.hierarchies)
         at_once = self.consistent or self.adaptive is not None or sums
         return at_once or self.over.asks or bool(self.apart) or self.discovers
 

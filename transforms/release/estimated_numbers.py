@@ -45,7 +45,7 @@ def estimates_of(
     if not made_consistent(query, series):
         return found
     nearest = project if over is None else partial(project_over, over=over)
-    if query.marginals or query.hierarchy is not None:  # rows that add up to the last bit
+    if query.marginals or query.hierarchies:  # rows that add up to the last bit
         return consistent(found, lambda raw: exactly_summed(nearest(raw)))
     return consistent(found, nearest)
 

@@ -10,11 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from typing import cast
 
 import numpy as np
 
 from privacy.answers.ranges import half_widths
+from privacy.cells.base import Along
 from privacy.cells.boxes import Boxes, Range, of_boxes
 from privacy.cells.nested import Nested
 from privacy.cells.product import Product
@@ -34,27 +36,39 @@ MARGINAL = "marginal"
 ALL = "all"
 """Value of the keys that a marginal adds up over."""
 
+Rows = tuple[int | Range | None, ...]
+"""Rows of a table along each key: 0 for its values, a higher level of its hierarchy, a range, or None for their sum."""
+
 
 @dataclass(frozen=True, slots=True)
 class Marginal:
     """A published table of sums over the cells of a query.
 
     Attributes:
-        kept: Keys whose values it has; it adds up over the others.
-        level: Level of the hierarchy of a key that takes the place of its values; 0: the values.
+        levels: For each key 0 for its values, or a higher level of its hierarchy; None for a key that it adds up over.
     """
 
-    kept: tuple[str, ...]
-    level: int = 0
+    levels: tuple[int | None, ...]
 
 
 def marginals_of(query: Query) -> tuple[Marginal, ...]:
-    """Return the published marginals of a query, and all levels of its hierarchy, from the deepest one up."""
-    found = tuple(Marginal(kept) for kept in query.marginals)
-    if query.hierarchy is None:
-        return found
-    every = tuple(name for name, _ in query.by)
-    return found + tuple(Marginal(every, level) for level in range(1, len(query.hierarchy[1].levels) + 1))
+    """Return the published marginals of a query, with all levels of the hierarchies of the keys that they keep.
+
+    The root of a hierarchy is the sum over its key, so that each table is there once. The cells are none of them.
+    """
+    every, found = [name for name, _ in query.by], list[Marginal]()
+    for kept in (*query.marginals, every):
+        levels = [[*_levels(query, name)] if name in kept else [None] for name in every]
+        found += [Marginal(one) for one in product(*levels) if any(level != 0 for level in one)]
+    return tuple(dict.fromkeys(found))
+
+
+def over_listed(query: Query) -> tuple[Marginal, ...]:
+    """Return the tables over keys without an order that have ranges and quantiles, the cells first."""
+    ordered = [name in dict(query.ordered) for name, _ in query.by]
+    levels = [tuple(0 for _ in ordered), *(marginal.levels for marginal in marginals_of(query))]
+    found = (tuple(0 if fixed else level for fixed, level in zip(ordered, one, strict=True)) for one in levels)
+    return tuple(dict.fromkeys(map(Marginal, found)))
 
 
 def marginal_kind(series: Series) -> str:
@@ -67,23 +81,24 @@ def marginal_kind(series: Series) -> str:
 
 
 def marginal_name(query: Query, marginal: Marginal) -> str:
-    """Return the name of a marginal for readers, such as `by region and sex` or `total`."""
-    keys = list(marginal.kept)
-    if (level := _level(query, marginal)) is not None and query.hierarchy is not None:
-        name = query.hierarchy[0]
-        keys = [f"level {marginal.level} of {key}" if key == name else key for key in keys]
-        if level.names == (ALL,):
-            keys = [key for key in marginal.kept if key != name]
+    """Return the name of a marginal for readers, such as `by region and sex` or `total`; empty for the cells."""
+    if not any(level != 0 for level in marginal.levels):
+        return ""
+    keys = [
+        f"level {level} of {name}" if level else name
+        for (name, _), level in zip(query.by, marginal.levels, strict=True)
+        if level is not None
+    ]
     return f"by {' and '.join(keys)}" if keys else "total"
 
 
 def by_marginal(query: Query, marginal: Marginal) -> Query:
     """Return the query with the rows of a marginal as cells: keys that it adds up over have the one value `all`."""
-    level, by = _level(query, marginal), []
-    for name, key in query.by:
-        upper = level is not None and query.hierarchy is not None and name == query.hierarchy[0]
-        by.append((name, level.names if upper and level else key if name in marginal.kept else (ALL,)))
-    return replace(query, by=tuple(by), marginals=(), hierarchy=None)
+    by = []
+    for (name, key), level in zip(query.by, marginal.levels, strict=True):
+        upper = _level(query, name, level)
+        by.append((name, (ALL,) if level is None else key if upper is None else upper.names))
+    return replace(query, by=tuple(by), marginals=(), hierarchies=())
 
 
 def marginal_estimates(
@@ -107,7 +122,26 @@ def marginal_estimates(
         cells: Published numbers of the cells, [numbers, cells].
     """
     query = aggregation.queries[released.query]
-    of = noise_of_marginal(query, released.over, marginal)
+    rows = estimates_of_rows(series, sums, aggregation, released, [marginal.levels])
+    if not made_consistent(query, series):
+        return rows
+    return consistent(rows, lambda _: over_rows(cells, query, marginal.levels))
+
+
+def estimates_of_rows(
+    series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: LinearPart, tables: Sequence[Rows]
+) -> Estimates:
+    """Return sums over cells with their errors, [numbers, rows of the first table, of the next one, and so on].
+
+    Args:
+        series: The series.
+        sums: Noisy components of all cells, each [numbers, cells], in grid steps.
+        aggregation: The aggregation.
+        released: Part of the plan.
+        tables: Tables of alike rows: they differ in ranges only.
+    """
+    query = aggregation.queries[released.query]
+    of = noise_of_rows(query, released.over, tables)
     confidence, deviations, widths = confidence_of(len(released.noise)), [], []
     for component in range(len(released.noise)):
         found = in_time(series, aggregation, released, component)
@@ -117,52 +151,90 @@ def marginal_estimates(
             width[number] = half_widths(noise, weights, of, confidence)
         deviations.append(deviation)
         widths.append(width)
-    rows = estimate(query.measure, [over_marginal(each, query, marginal) for each in sums], deviations, widths)
-    return consistent(rows, lambda _: over_marginal(cells, query, marginal)) if made_consistent(query, series) else rows
+    rows = [np.concatenate([over_rows(each, query, one) for one in tables], axis=1) for each in sums]
+    return estimate(query.measure, rows, deviations, widths)
 
 
-def noise_of_marginal(query: Query, over: Product | None, marginal: Marginal) -> Boxes:
-    """Return the noise of each row, or of one if all are equal, if the noise of a node over cells has variance 1."""
+def noise_of_rows(query: Query, over: Product | None, tables: Sequence[Rows], *, without: str | None = None) -> Boxes:
+    """Return the noise of the rows of tables, or of one row if all are equal, if a node over cells has variance 1.
+
+    Args:
+        query: The query.
+        over: Its strategy over cells; None if each cell has separate noise.
+        tables: Tables of alike rows: they differ in ranges only.
+        without: Key whose part of the noise is left out.
+    """
     over = None if over is None or over.trivial else over
-    level = _level(query, marginal)
-    if level is None:
-        return _noise(over, box_of(query, marginal.kept))
-    assert query.hierarchy is not None
-    place = [name for name, _ in query.by].index(query.hierarchy[0])
-    shape = [len(level.names) if at == place else len(key) for at, (_, key) in enumerate(query.by)]
-    along = [-1 if at == place else 1 for at in range(len(shape))]
-    if over is None:
-        cells = np.subtract(level.ends, level.begins).reshape(along) * np.ones(shape, dtype=np.int64)
-        squares = cells.ravel().astype(np.float64)
-        return Boxes(squares=squares, largest=1 / squares, cells=cells.ravel())
-    axis = cast(Nested, over.axes[place])  # a plan has the same axes as its queries
-    others = math.prod(float(one.variances()[0]) for at, one in enumerate(over.axes) if at != place)
-    squares = (axis.of_layer(marginal.level)[list(level.places)].reshape(along) * others * np.ones(shape)).ravel()
-    return Boxes(squares=squares, largest=np.ones(len(squares)))
+    squares, largest = np.ones((2, len(tables), 1))
+    axes, place = (None,) * len(query.by) if over is None else over.axes, 0
+    for along in axes:
+        keys = slice(place, place + (1 if along is None else len(along.shape)))
+        place = keys.stop
+        if query.by[keys][0][0] == without:
+            continue
+        found = _noise_along(query, along, keys, tables)
+        squares, largest = (
+            (before[:, :, None] * np.reshape(after, (len(after), 1, -1))).reshape(len(tables), -1)
+            for before, after in ((squares, found.squares), (largest, found.largest))
+        )
+    squares, largest = squares.ravel(), largest.ravel()
+    if (squares == squares[0]).all() and (largest == largest[0]).all():
+        squares, largest = squares[:1], largest[:1]
+    return Boxes(squares=squares, largest=largest, cells=squares.astype(np.int64) if over is None else None)
 
 
-def box_of(query: Query, kept: Sequence[str]) -> tuple[Range | None, ...]:
-    """Return the cells of a row of a marginal along each key: None for any one cell of a key that it keeps."""
-    return tuple(None if name in kept else (0, len(key)) for name, key in query.by)
+def _noise_along(query: Query, along: Along | None, keys: slice, tables: Sequence[Rows]) -> Boxes:
+    """Return the noise of rows along the keys of one strategy, [tables or 1, rows]."""
+    first, sizes = tables[0][keys], [len(key) for _, key in query.by[keys]]
+    if len(first) == 1 and isinstance(first[0], int):
+        cells, level = along is None, _level(query, query.by[keys][0][0], first[0])
+        if level is None:
+            squares = np.ones(sizes[0]) if along is None else along.variances()
+            return Boxes(squares=squares[None], largest=np.ones((1, sizes[0])))
+        if cells:
+            squares = np.subtract(level.ends, level.begins).astype(np.float64)
+            return Boxes(squares=squares[None], largest=1 / squares[None])
+        squares = cast(Nested, along).of_layer(first[0])[list(level.places)]  # a plan has the axes of its queries
+        return Boxes(squares=squares[None], largest=np.ones((1, len(squares))))
+    found = _of_boxes(along, tuple(tuple(map(_side, table[keys], sizes)) for table in tables))
+    rows = math.prod(size for level, size in zip(first, sizes, strict=True) if level == 0)
+    return Boxes(squares=found.squares[:, None].repeat(rows, 1), largest=found.largest[:, None].repeat(rows, 1))
 
 
 @lru_cache(maxsize=256)
-def _noise(over: Product | None, box: tuple[Range | None, ...]) -> Boxes:
-    return of_boxes([box], None if over is None else over.axes)
+def _of_boxes(along: Along | None, boxes: tuple[tuple[Range | None, ...], ...]) -> Boxes:
+    return of_boxes(boxes, None if along is None else [along])
 
 
-def over_marginal(values: np.ndarray, query: Query, marginal: Marginal) -> np.ndarray:
-    """Return the rows of a marginal, [numbers, rows], of values [numbers, cells]."""
-    grid, level = values.reshape(len(values), *(len(key) for _, key in query.by)), _level(query, marginal)
-    added = tuple(place for place, (name, _) in enumerate(query.by, start=1) if name not in marginal.kept)
-    if level is not None and query.hierarchy is not None:
-        place = 1 + [name for name, _ in query.by].index(query.hierarchy[0])
-        before = np.insert(np.cumsum(grid, axis=place), 0, 0, axis=place)
-        grid = before.take(level.ends, axis=place) - before.take(level.begins, axis=place)
-    found: np.ndarray = grid.sum(axis=added).reshape(len(values), by_marginal(query, marginal).cells)
+def _side(level: int | Range | None, size: int) -> Range | None:
+    """Return the cells of a row along a key; None for one of its values."""
+    return (0, size) if level is None else None if isinstance(level, int) else level
+
+
+def over_rows(values: np.ndarray, query: Query, rows: Rows) -> np.ndarray:
+    """Return the rows of a table, [numbers, rows], of values [numbers, cells]."""
+    grid = values.reshape(len(values), *(len(key) for _, key in query.by))
+    for place, ((name, key), level) in enumerate(zip(query.by, rows, strict=True), start=1):
+        if level == 0:
+            continue
+        if (upper := _level(query, name, level)) is not None:
+            before = np.insert(np.cumsum(grid, axis=place), 0, 0, axis=place)
+            grid = before.take(upper.ends, axis=place) - before.take(upper.begins, axis=place)
+        else:
+            begin, end = (0, len(key)) if level is None else cast(Range, level)
+            grid = np.moveaxis(grid, place, 0)[begin:end].sum(axis=0, keepdims=True)
+            grid = np.moveaxis(grid, 0, place)
+    return grid.reshape(len(values), math.prod(grid.shape[1:]))
+
+
+def _levels(query: Query, name: str) -> list[int | None]:
+    """Return the levels of a key, from its values up; None for the sum over them, if they have a root."""
+    found: list[int | None] = [0]
+    for level, nodes in enumerate(dict(query.hierarchies)[name].levels if name in dict(query.hierarchies) else (), 1):
+        found.append(None if nodes.names == (ALL,) else level)
     return found
 
 
-def _level(query: Query, marginal: Marginal) -> Level | None:
-    """Return the level of the query's hierarchy that a marginal has; None: its values, or none of them."""
-    return query.hierarchy[1].levels[marginal.level - 1] if query.hierarchy is not None and marginal.level else None
+def _level(query: Query, name: str, level: int | Range | None) -> Level | None:
+    """Return a level of the hierarchy of a key; None for its values, a range, or their sum."""
+    return dict(query.hierarchies)[name].levels[level - 1] if isinstance(level, int) and level else None

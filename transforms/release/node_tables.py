@@ -84,16 +84,17 @@ def _node_keys(aggregation: Aggregation, number: int, over: Product, rows: int) 
     columns: dict[str, pa.Array] = {name: pa.nulls(rows, kind) for name, kind in key_types(aggregation.queries).items()}
     query = aggregation.queries[number]
     node, keys, ordered = np.arange(over.nodes), list(query.known), dict(query.ordered)
+    hierarchies = dict(query.hierarchies)
     for axis in reversed(over.axes):
-        node, place = np.divmod(node, axis.nodes)
+        node, place = np.divmod(node, axis.matrix.nodes)
         for begin, end in reversed(axis.boxes()):
             name, key = keys.pop()
             kind = columns[name].type
             labels, at = key.published(0, len(key), kind), begin[place]
-            if query.hierarchy is not None and name == query.hierarchy[0]:
-                labels, at = _node_names(labels, query.hierarchy[1], cast(Nested, axis)), place
+            if name in hierarchies:
+                labels, at = _node_names(labels, hierarchies[name], cast(Nested, axis)), place
             elif name in ordered:
-                labels, at = _node_ranges(labels, begin, end, axis.layer()), place
+                labels, at = _node_ranges(labels, begin, end, axis.matrix.layer()), place
             elif len(key) > 1 and (end - begin).max() > 1:  # sums over all cells of a listed key
                 labels, at = (
                     pa.concat_arrays([labels, pa.array([ALL])]),

@@ -79,8 +79,8 @@ def key_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
         for marginal in query.marginals:
             for name in dict(query.by).keys() - set(marginal):
                 kinds[name].add(str)
-        if query.hierarchy is not None:
-            kinds[query.hierarchy[0]].add(str)
+        for name, _ in query.hierarchies:
+            kinds[name].add(str)
         for name, _ in query.ordered:
             kinds[name].add(str)
         for name, cells in query.listed:

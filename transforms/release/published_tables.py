@@ -38,7 +38,8 @@ from transforms.release.marginal_tables import (
     marginal_estimates,
     marginal_kind,
     marginals_of,
-    over_marginal,
+    over_listed,
+    over_rows,
 )
 from transforms.release.protected import Protected
 from transforms.release.published_columns import (
@@ -79,26 +80,30 @@ def estimates_table(protected: Protected, aggregation: Aggregation, released: Li
 def _quantiles(
     aggregation: Aggregation, released: LinearPart, series: Series, sums: Sequence[np.ndarray]
 ) -> Iterator[pa.Table]:
-    """Yield rows of quantiles of one series; they have the listed keys."""
+    """Yield rows of quantiles of one series, for each table over the listed keys."""
     query = aggregation.queries[released.query]
-    if not query.quantiles:
-        return
-    for share, numbers in quantile_numbers(series, sums[0], aggregation, released):
-        rows = len(numbers["value"])
-        columns = {**numbers, **only_of_some(aggregation, rows), QUANTILE: np.full(rows, share)}
-        yield _by_listed(aggregation, released.query, series, quantile_kind(series), [{}], columns)
+    for marginal in over_listed(query) if query.quantiles else ():
+        for share, numbers in quantile_numbers(series, sums[0], aggregation, released, marginal):
+            rows = len(numbers["value"])
+            columns = {**numbers, **only_of_some(aggregation, rows), QUANTILE: np.full(rows, share)}
+            yield _by_listed(aggregation, released.query, series, quantile_kind(series), marginal, [{}], columns)
 
 
 def _ranges(
     aggregation: Aggregation, released: LinearPart, series: Series, sums: Sequence[np.ndarray]
 ) -> Iterator[pa.Table]:
-    """Yield rows of ranges of one series; their ordered keys have the ranges as text."""
+    """Yield rows of ranges of one series, for each table over the listed keys; ordered keys have the ranges as text."""
     query = aggregation.queries[released.query]
-    if not query.ranges:
-        return
-    columns = _columns(range_estimates(series, sums, aggregation, released))
-    columns |= only_of_some(aggregation, len(columns["value"]))
-    yield _by_listed(aggregation, released.query, series, range_kind(series), range_labels(query), columns)
+    for marginal in over_listed(query) if query.ranges else ():
+        columns = _columns(range_estimates(series, sums, aggregation, released, marginal))
+        columns |= only_of_some(aggregation, len(columns["value"]))
+        labels, kind = range_labels(query), range_kind(series)
+        yield _by_listed(aggregation, released.query, series, kind, marginal, labels, columns)
+
+
+def _of_query(aggregation: Aggregation, number: int, query: Query) -> Aggregation:
+    """Return an aggregation with another query in place of one of its queries."""
+    return replace(aggregation, queries=(*aggregation.queries[:number], query, *aggregation.queries[number + 1 :]))
 
 
 def _columns(found: Estimates) -> dict[str, np.ndarray | pa.Array]:
@@ -115,24 +120,25 @@ def _by_listed(
     number: int,
     series: Series,
     kind: str,
+    marginal: Marginal,
     labels: Sequence[Mapping[str, str]],
     numbers: Mapping[str, np.ndarray | pa.Array],
 ) -> pa.Table:
-    """Return the rows of each number, label of the ordered keys, and combination of listed values.
+    """Return the rows of each number, label of the ordered keys, and row of a table over the listed keys.
 
     Args:
         aggregation: The aggregation.
         number: Number of the query.
         series: The series.
         kind: Kind of the rows.
+        marginal: The table over the listed keys.
         labels: Texts by key; a key without one is null.
-        numbers: Columns of the numbers, [numbers x labels x combinations].
+        numbers: Columns of the numbers, [numbers x labels x rows of the table].
     """
     query, types = aggregation.queries[number], key_types(aggregation.queries)
-    listed = listed_alone(query)
-    queries = (*aggregation.queries[:number], listed, *aggregation.queries[number + 1 :])
+    listed = listed_alone(by_marginal(query, marginal))
     cells = len(labels) * listed.cells
-    table = _by_number(replace(aggregation, queries=queries), number, series, 0, cells, numbers)
+    table = _by_number(_of_query(aggregation, number, listed), number, series, 0, cells, numbers)
     ordered = {name for name, _ in query.ordered}
     for name, type_ in types.items():
         texts = [one.get(name) for one in labels for _ in range(listed.cells)] * (table.num_rows // cells)
@@ -159,11 +165,9 @@ def _by_marginal(
         marginal: The marginal.
         numbers: Columns of the numbers, [numbers x rows of the marginal].
     """
-    queries = aggregation.queries
-    query = by_marginal(queries[number], marginal)
-    rows = replace(aggregation, queries=(*queries[:number], query, *queries[number + 1 :]))
-    table = _by_number(rows, number, series, 0, query.cells, numbers)
-    for name, type_ in key_types(queries).items():
+    query = by_marginal(aggregation.queries[number], marginal)
+    table = _by_number(_of_query(aggregation, number, query), number, series, 0, query.cells, numbers)
+    for name, type_ in key_types(aggregation.queries).items():
         table = table.set_column(table.column_names.index(name), name, table[name].cast(type_))
     return table.set_column(1, "kind", constant(marginal_kind(series), table.num_rows))
 
@@ -247,12 +251,16 @@ def truth_table(
         }
         numbers = {name: _known(query, each) for name, each in sums.items()}
         tables.append(_by_number(aggregation, number, one, first_cell, exact.shape[2], numbers))
-        if query.ranges:
-            ranges = {name: _known(query, [over_ranges(part, query) for part in each]) for name, each in sums.items()}
-            tables.append(_by_listed(aggregation, number, one, range_kind(one), range_labels(query), ranges))
+        for marginal in over_listed(query) if query.ranges else ():
+            ranges = {
+                name: _known(query, [over_ranges(part, query, marginal) for part in each])
+                for name, each in sums.items()
+            }
+            labels = range_labels(query)
+            tables.append(_by_listed(aggregation, number, one, range_kind(one), marginal, labels, ranges))
         for marginal in marginals_of(query):
             of_rows = {
-                name: _known(query, [over_marginal(part, query, marginal) for part in each])
+                name: _known(query, [over_rows(part, query, marginal.levels) for part in each])
                 for name, each in sums.items()
             }
             tables.append(_by_marginal(aggregation, number, one, marginal, of_rows))

@@ -12,7 +12,7 @@ from privacy.problems import RuleError
 from transforms.aggregation.listed_key import Scalar
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query
-from transforms.release.marginal_tables import ALL
+from transforms.release.marginal_tables import ALL, marginals_of
 
 MOST_CONSISTENT = 2**24
 """Most numbers of one query that are made consistent at once: its cells times its windows and the start."""
@@ -22,6 +22,9 @@ MOST_OVER_CELLS = 2**20
 
 MOST_OF_QUANTILES = 10_000
 """Most cells along the key of quantiles; the time for quantiles grows with its square."""
+
+MOST_TABLES = 1_000
+"""Most marginals of one query, counted with all levels of its hierarchies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,28 +140,27 @@ def kind_problems(ordered: Mapping[str, OrderedKey], numbers: Collection[str]) -
 
 
 def marginal_problems(
-    marginals: Sequence[Sequence[str]], listed: Collection[str], ordered: Collection[str]
+    marginals: Sequence[Sequence[str]], keys: Collection[str], weighted: Collection[int] = ()
 ) -> Iterator[RuleError]:
     """Yield why marginals cannot be published; paths begin with the place of a marginal in the list.
 
     Args:
         marginals: Keys that each marginal keeps.
-        listed: Keys whose cells are listed.
-        ordered: Keys whose cells are ranges.
+        keys: Keys of the query.
+        weighted: Places of the marginals that have a weight; one of all keys gives the weight of the cells.
     """
-    if ordered:
-        message = f"marginals are for listed keys, and {', '.join(ordered)} has ranges; list its values, or use ranges"
-        yield RuleError(message)
-    elif not listed:
+    if not keys:
         yield RuleError("marginals are sums over keys, and the query has none; add by, or remove them")
+    elif len(weighted) == len(marginals) and all(set(one) >= {*keys} for one in marginals):
+        yield RuleError("states the weight of the cells and no marginal; list one, such as [] for the total")
     known: list[set[str]] = []
     for place, marginal in enumerate(marginals):
         for at, name in enumerate(marginal):
-            if name not in listed and name not in ordered:
-                yield RuleError(f"not a key; the query has {', '.join([*listed, *ordered])}", place, at)
+            if name not in keys:
+                yield RuleError(f"not a key; the query has {', '.join(keys)}", place, at)
             elif name in marginal[:at]:
                 yield RuleError("listed twice; list it once", place, at)
-        if set(marginal) >= {*listed, *ordered}:
+        if set(marginal) >= {*keys} and place not in weighted:
             yield RuleError("keeps all keys: these are the cells, which are published anyway; remove it", place)
         elif set(marginal) in known:
             yield RuleError(f"the same keys as [{known.index(set(marginal))}]; list them once", place)
@@ -178,25 +180,11 @@ def all_problems(listed: Mapping[str, Sequence[Scalar]], marginals: Sequence[Col
             yield RuleError(message, "by", name, list(values).index(ALL))
 
 
-def hierarchy_problems(
-    names: Sequence[str], *, ordered: Collection[str], marginals: bool, cells: bool
-) -> Iterator[RuleError]:
-    """Yield why keys cannot have a hierarchy.
-
-    Args:
-        names: Keys with a hierarchy.
-        ordered: Keys whose cells are ranges.
-        marginals: Whether marginals are published.
-        cells: Whether the query has settings for sums over cells.
-    """
-    for name in names[1:]:
-        yield RuleError("a second key with a tree; list the values of this one", "by", name)
-    asked = {f"ranges of {', '.join(ordered)}": ordered, "marginals": marginals, "cells": cells}
-    for name in names[:1]:
-        for what, there in asked.items():
-            if there:
-                message = f"a tree does not go together with {what} yet; remove one of the two"
-                yield RuleError(message, "by", name)
+def table_problems(tables: int) -> Iterator[RuleError]:
+    """Yield why the marginals and levels of a query are too many tables."""
+    if tables > MOST_TABLES:
+        message = f"{tables:,} marginals with the levels of trees; at most {MOST_TABLES:,}, leave out some"
+        yield RuleError(message, "publish")
 
 
 def discovery_problems(keys: Sequence[str], *, sums: bool, hierarchy: bool) -> Iterator[RuleError]:
@@ -222,7 +210,7 @@ def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
     if query.discovers:
         sums = bool(query.quantiles or query.ranges or query.marginals)
         keys = [name for name, _ in query.by if name not in dict(query.known)]
-        yield from discovery_problems(keys, sums=sums, hierarchy=query.hierarchy is not None)
+        yield from discovery_problems(keys, sums=sums, hierarchy=bool(query.hierarchies))
     ordered = dict(query.ordered)
     read = Read(
         where=() if query.where is None else query.where.columns,
@@ -241,8 +229,6 @@ def problems(query: Query, plan: Plan) -> Iterator[RuleError]:
     if query.ranges:
         yield from range_problems(ordered, consistent=query.consistent)
     if query.marginals:
-        yield from marginal_problems(query.marginals, read.listed, ordered)
+        yield from marginal_problems(query.marginals, [name for name, _ in query.by])
         yield from all_problems(dict(query.listed), query.marginals)
-    if query.hierarchy is not None:
-        marginals, name = bool(query.marginals), query.hierarchy[0]
-        yield from hierarchy_problems([name], ordered=ordered, marginals=marginals, cells=False)
+    yield from table_problems(len(marginals_of(query)))

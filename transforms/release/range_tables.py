@@ -2,25 +2,22 @@
 
     query, kind (`level_range` and so on), window_start, window_end, <keys>, value, stddev, ci_low, ci_high
 
-There is one row for each number, range and combination of listed values. An ordered key has the range as text, from
+There is one row for each number, range and combination of listed values, also of those of marginals and of inner nodes
+of hierarchies. An ordered key has the range as text, from
 edge to edge: `[20, 65)`, `(-inf, 20)`, or `(-inf, inf)` if the range is one of the other key only.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from privacy.answers.ranges import half_widths
-from privacy.cells.boxes import Boxes, of_boxes
-from privacy.cells.product import Product
-from privacy.estimates import Estimates, confidence_of, estimate
+from privacy.estimates import Estimates
 from privacy.planning.linear_part import LinearPart
 from privacy.series import Series
 from transforms.aggregation.node_sums import Aggregation
-from transforms.aggregation.queries import Box, Query
-from transforms.release.in_time import in_time
+from transforms.aggregation.queries import Query
+from transforms.release.marginal_tables import Marginal, Rows, estimates_of_rows, over_rows
 
 RANGE = "range"
 """Ending of the rows' kind."""
@@ -51,51 +48,33 @@ def range_labels(query: Query) -> list[dict[str, str]]:
 
 
 def range_estimates(
-    series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: LinearPart
+    series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: LinearPart, marginal: Marginal
 ) -> Estimates:
-    """Return the sums with their errors, [numbers, ranges x combinations of listed values].
+    """Return the sums with their errors, [numbers, ranges x rows of a table over the listed keys].
 
     Args:
         series: The series.
         sums: Noisy components of all cells, each [numbers, cells], in grid steps.
         aggregation: The aggregation.
         released: Part of the plan.
+        marginal: The table over the listed keys.
     """
-    query = aggregation.queries[released.query]
-    over = None if released.over is None or released.over.trivial else released.over
-    of = noise_of_ranges(query, over)
-    listed = by_range(query).cells // len(query.ranges)
-    confidence, deviations, widths = confidence_of(len(released.noise)), [], []
-    for component in range(len(released.noise)):
-        found = in_time(series, aggregation, released, component)
-        deviation, width = np.empty((2, len(found), len(query.ranges)))
-        for number, (noise, weights) in enumerate(found):
-            deviation[number] = np.sqrt(noise.variance * weights.squares * of.squares)
-            width[number] = half_widths(noise, weights, of, confidence)
-        deviations.append(np.repeat(deviation, listed, axis=1))
-        widths.append(np.repeat(width, listed, axis=1))
-    return estimate(query.measure, [over_ranges(component, query) for component in sums], deviations, widths)
+    tables = ranges_over(aggregation.queries[released.query], marginal)
+    return estimates_of_rows(series, sums, aggregation, released, tables)
 
 
-def noise_of_ranges(query: Query, over: Product | None) -> Boxes:
-    """Return the variance of the noise of each range if the noise of a node over cells has variance 1."""
-    return of_boxes([_along_axes(box, query) for box in query.ranges], None if over is None else over.axes)
+def ranges_over(query: Query, marginal: Marginal) -> list[Rows]:
+    """Return the rows of each range of a query, over a table of its listed keys."""
+    places = {name: place for place, (name, _) in enumerate(query.ordered)}
+    return [
+        tuple(
+            box[places[name]] if name in places else level
+            for (name, _), level in zip(query.by, marginal.levels, strict=True)
+        )
+        for box in query.ranges
+    ]
 
 
-def _along_axes(box: Box, query: Query) -> list[tuple[int, int] | None]:
-    cells = dict(zip(dict(query.ordered), box, strict=True))
-    return [cells.get(name) for name, _ in query.by]
-
-
-def over_ranges(values: np.ndarray, query: Query) -> np.ndarray:
-    """Return sums over ranges, [numbers, ranges x combinations of listed values], of values [numbers, cells]."""
-    grid = values.reshape(len(values), *(len(key) for _, key in query.by))
-    places = tuple(place for place, axis in enumerate(query.axes, start=1) if axis.ordered)
-    found = [np.empty((len(values), 0), values.dtype)]
-    for box in query.ranges:
-        taken = [slice(None)] * grid.ndim
-        for place, (first, last) in zip(places, box, strict=True):
-            taken[place] = slice(first, last)
-        sums = grid[tuple(taken)].sum(axis=places)
-        found.append(sums.reshape(len(values), math.prod(sums.shape[1:])))
-    return np.concatenate(found, axis=1)
+def over_ranges(values: np.ndarray, query: Query, marginal: Marginal) -> np.ndarray:
+    """Return sums over ranges, [numbers, ranges x rows of the marginal], of values [numbers, cells]."""
+    return np.concatenate([over_rows(values, query, one) for one in ranges_over(query, marginal)], axis=1)

@@ -3,25 +3,13 @@
 (() => {
   const DAY = 86400000;
   const FEW = 12; // small charts at first, and more at each press of the button
-  const { data, windowName, element, number, scaled, widest, readable, copied, drawAll } = slackwater;
+  const { data, span, when, element, number, scaled, widest, readable, copied, drawAll } = slackwater;
 
   // ---- words
 
   const label = (cell) => cell.join(", ");
-  // From where to where a number is, and where its last window begins: of a calendar they are listed.
-  const span = (series, place) => {
-    if (series.spans) return series.spans[place].map((time) => new Date(time));
-    const end = series.first + place * series.step;
-    return [end - series.width, end - series.window, end].map((time) => new Date(time));
-  };
   const daily = (series) =>
     series.spans ? series.spans.every((one) => one.every((time) => time % DAY === 0)) : series.window % DAY === 0 && series.first % DAY === 0;
-
-  // A number is of the windows up to its end, a level of its last window.
-  function when(series, place) {
-    const [from, last, end] = span(series, place);
-    return windowName(series.kind === "level" ? last : from, end);
-  }
 
   function told(series, line, place) {
     const value = number(line.v[place]);

@@ -44,6 +44,18 @@ const slackwater = (() => {
     return end - from === 7 * DAY ? `week of ${days(from, last)}` : days(from, last);
   }
 
+  // From where to where a number of a series is, and where its last window begins: of a calendar they are listed.
+  const span = (series, place) => {
+    if (series.spans) return series.spans[place].map((time) => new Date(time));
+    const end = series.first + place * series.step;
+    return [end - series.width, end - series.window, end].map((time) => new Date(time));
+  };
+  // The name of the windows of a number; of a level, that of its last window.
+  function when(series, place) {
+    const [from, last, end] = span(series, place);
+    return windowName(series.kind === "level" ? last : from, end);
+  }
+
   // Labels as wide as they will be, in the style that plots have.
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = "12px system-ui, sans-serif";
@@ -134,5 +146,5 @@ const slackwater = (() => {
     addEventListener("afterprint", () => redraws.forEach((redraw) => redraw()));
   }
 
-  return { data, windowName, element, number, tick, pixels, widest, scaled, readable, copied, drawAll };
+  return { data, span, when, element, number, tick, pixels, widest, scaled, readable, copied, drawAll };
 })();

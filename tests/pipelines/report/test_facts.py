@@ -58,8 +58,10 @@ def test_the_page_states_every_fact(made: Made) -> None:
             together = [one.text for one in series.latest if not one.cell]
             told = together or ([one.text for one in series.latest] if series.cells <= 6 else [])
             assert [one for one in told if one not in section] == []
+            whole = [one for one in series.differences if not one.cell and one.minus_window_end < one.window_end]
+            assert [one.text for one in whole[:1] if f"{series.kind}: {one.text}" not in section] == []
             for one in series.differences:
-                assert f"{one.name}" in section
+                assert one.name in section
                 assert one.minus_name in section
     assert all(said in text for said in made.facts.disclosure.values())
     assert f"{made.facts.numbers:,} numbers from {made.facts.windows} windows of 1 day" in text
@@ -105,6 +107,9 @@ def test_differences_of_windows_and_cells_are_those_of_answer(made: Made) -> Non
             for one in series.differences:
                 found = answered(made.public, query.query, series.kind.split()[0], one)
                 assert (one.value, one.low, one.high) == pytest.approx(found, abs=1e-9)
+                assert one.low is not None
+                assert one.high is not None
+                assert one.real == ("higher" if one.low > 0 else "lower" if one.high < 0 else "unclear")
                 assert one.probability == 0.95
                 compared += 1
     assert compared > 20

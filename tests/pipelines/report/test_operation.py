@@ -121,7 +121,7 @@ def test_the_page_asks_no_network_and_takes_no_name_for_html(page: Elements) -> 
     policy = next(attributes["content"] for _, attributes in page.found if "http-equiv" in attributes)
 
     assert "img" not in tags
-    assert tags.count("script") == 5
+    assert tags.count("script") == 6
     assert all(link.startswith(("#", "data:,", "data:text/csv;")) for link in links)
     assert str(policy).startswith("default-src 'none';")
 

@@ -14,6 +14,7 @@ from tests.e2e.specs import SPEC
 from tests.pipelines.spec_text import changed
 from transforms.common.errors import SpecError
 
+DEEP = "{a: {b: {c: {d: {e: {f: {g: [h]}}}}}}, i: [j]}"
 TREE = "{Bavaria: [{Upper: [Munich, Rosenheim]}, Hof], Hesse: [Kassel], East: [other]}"
 
 
@@ -29,8 +30,7 @@ def loaded(folder: Path, tree: str, *changes: tuple[str, str]) -> Spec:
 def test_values_are_the_cells_and_inner_nodes_are_the_levels(tmp_path: Path) -> None:
     (query,) = loaded(tmp_path, TREE).queries
     assert dict(query.by)["ward"] == ("Munich", "Rosenheim", "Hof", "Kassel", "other")
-    assert query.hierarchy is not None
-    name, hierarchy = query.hierarchy
+    ((name, hierarchy),) = query.hierarchies
     assert name == "ward"
     assert [level.names for level in hierarchy.levels] == [("Upper",), ("Bavaria", "Hesse", "East"), ("all",)]
     assert query.over == CellChoice(workload="levels")
@@ -109,10 +109,12 @@ def test_rows_that_are_no_tree_are_refused(
         ("{A: [other], B: [other]}", [], "'other' is there twice.*every value that is not listed"),
         ("{A: [all], B: [b]}", [], "all is the name of the root"),
         ("{a: {b: {c: {d: {e: {f: {g: {h: [i]}}}}}}}, j: [k]}", [], "9 levels of inner nodes; at most 8"),
-        ("{A: [a]}", [("age: [1, 2]", "age: {tree: {B: [1]}}")], r"by\.age: a second key with a tree"),
-        ("{A: [a]}", [("age: [1, 2]", "age: {from: 0, to: 9, step: 3}")], "go together with ranges of age yet"),
-        ("{A: [a]}", [("[level, change]", "[level, {marginals: [[]]}]")], "go together with marginals yet"),
-        ("{A: [a]}", [("measure: count", "measure: count\n    cells: {strategy: each}")], "with cells yet"),
+        (
+            "{A: [a]}",
+            [("measure: count", "measure: count\n    cells: {strategy: each}")],
+            "cells: for keys whose cells have an order",
+        ),
+        (DEEP, [("age: [1, 2]", f"x: {{tree: {DEEP}}}, y: {{tree: {DEEP}}}, z: {{tree: {DEEP}}}")], "6,561 marginals"),
         (
             "{A: [a]}",
             [("strategy: disjoint", "strategy: {adaptive: bd}"), ("[level, change]", "[level]")],

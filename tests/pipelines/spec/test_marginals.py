@@ -1,11 +1,13 @@
 """`{marginals: [...]}` in `publish:`: what is read, and what is refused with a reason."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pipelines.spec.load import Spec, load
 from privacy.cells.choice import CellChoice
+from privacy.problems import RuleError
 from tests.e2e.specs import SPEC
 from tests.pipelines.spec_text import changed
 from transforms.common.errors import SpecError
@@ -26,7 +28,7 @@ def test_marginals_keep_their_order_and_each_has_a_sum_that_may_get_noise(tmp_pa
     (query,) = loaded(tmp_path, "[level, {marginals: [[], [ward]]}]").queries
     assert query.marginals == ((), ("ward",))
     assert [series.kind for series in query.publish] == ["level"]
-    assert query.over == CellChoice(workload="listed", listed=(((0, 2), (0, 3)), ((0, 2), None)))
+    assert query.over == CellChoice(marginals=((), (1,)))
     assert query.together
 
 
@@ -40,7 +42,18 @@ def test_marginals_keep_their_order_and_each_has_a_sum_that_may_get_noise(tmp_pa
         ("[level, {marginals: []}]", [], "marginals: expected at least 1"),
         ("[{marginals: [[]]}]", [], "needs numbers; list them next to it, as in .level, {marginals"),
         ("[level, {marginals: [[]]}, {marginals: [[age]]}]", [], "a second list of marginals"),
-        ("[level, {marginals: [[]]}]", [("age: [1, 2]", "age: {from: 0, to: 9, step: 3}")], "age has ranges"),
+        ("[level, {marginals: [{by: [town], weight: 2}]}]", [], r"marginals\[0\]\.by\[0\]: not a key"),
+        ("[level, {marginals: [{by: [], weight: 0}]}]", [], r"marginals\[0\]\.weight: expected a number above 0"),
+        ("[level, {marginals: [{by: [age, ward], weight: 2}]}]", [], "the weight of the cells and no marginal"),
+        ("[level, {marginals: [{weight: 2}]}]", [], r"marginals\[0\]\.by: missing"),
+        (
+            "[level, {marginals: [[]]}]",
+            [
+                ("age: [1, 2]", "age: {from: 0, to: 9, step: 3}, hour: {from: 0, to: 24, step: 6}"),
+                ("measure: count", "measure: count\n    cells: {strategy: quadtree}"),
+            ],
+            r"cells\.strategy: a quadtree gives no noise to sums over other keys",
+        ),
         ("[level, {marginals: [[]]}]", [("by: {ward: [a, b, other], age: [1, 2]}", "by: {}")], "the query has none"),
         (
             "[level, {marginals: [[]]}]",
@@ -90,3 +103,23 @@ def test_units_with_one_entry_at_a_time_have_marginals(tmp_path):
     )
     (query,) = loaded(tmp_path, "[level, {marginals: [[]]}]", *changes).queries
     assert query.marginals == ((),)
+
+
+def test_weights_are_those_of_the_tables_and_the_cells_count_as_much_as_all_marginals(tmp_path):
+    (query,) = loaded(tmp_path, "[level, {marginals: [[], {by: [ward], weight: 4}]}]").queries
+    assert query.marginals == ((), ("ward",))
+    assert query.over == CellChoice(marginals=((), (1,)), shares=(5.0, 1.0, 4.0))
+    own = "[level, {marginals: [{by: [ward, age], weight: 0.5}, {by: [ward], weight: 4}]}]"
+    (query,) = loaded(tmp_path, own).queries
+    assert query.marginals == (("ward",),)
+    assert query.over == CellChoice(marginals=((1,),), shares=(0.5, 4.0))
+
+
+def test_listed_keys_come_first_in_a_query_with_marginals(tmp_path):
+    changes = (("age: [1, 2]", "age: {from: 0, to: 9, step: 3}, place: {tree: {A: [a], B: [b]}}"),)
+    (query,) = loaded(tmp_path, "[level, {marginals: [[age], [place]]}, {quantiles: [0.5]}]", *changes).queries
+    assert [name for name, _ in query.by] == ["ward", "age", "place"]
+    assert query.over == CellChoice(marginals=((1,), (2,)), workload="levels")
+    assert [axis.listed for axis in query.demand.axes] == [True, False, False]
+    with pytest.raises(RuleError, match="keys of listed values come first"):
+        replace(query.demand, axes=query.demand.axes[::-1])

@@ -26,7 +26,7 @@ TREE = Layers(cells=CELLS, sizes=(1, 4, 16), weights=(1, 1, 1))
 
 @lru_cache
 def sample(noise: NoiseDistribution) -> np.ndarray:
-    return noise.noise(RUNS * TREE.nodes).reshape(RUNS, -1)
+    return noise.noise(RUNS * TREE.matrix.nodes).reshape(RUNS, -1)
 
 
 def cell_of(counts: np.ndarray, share: float) -> int:

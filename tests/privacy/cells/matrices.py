@@ -31,6 +31,7 @@ MIXED: list[Along] = [
     Mixed(alone=bytes([2]), rows=()),
     mixed(Layers(cells=9, sizes=(1, 3), weights=(1, 1)), Wanted("ranges"), 1, 4),
 ]
+ALONE = [Product(axes=(along,)) for along in ALONG]
 PRODUCTS = [
     Product(axes=axes)
     for axes in (
@@ -47,6 +48,11 @@ PRODUCTS = [
         (Marginals(shape=(2, 3, 1), kept=((0, 1, 2), (1,), (2,)), weights=(1, 2, 3)),),
         (Nested(children=((2, 1, 3), (1, 2), (2,)), weights=(2, 3, 0, 1)),),
         (Layers(cells=2), Nested(children=((3, 1), (2,)), weights=(1, 0, 2))),
+        (
+            Marginals(shape=(2, 3), kept=((0, 1), (1,), ()), weights=(2, 1, 3)),
+            Layers(cells=3, sizes=(1, 2), weights=(1, 2)),
+            Nested(children=((2, 1), (2,)), weights=(1, 2, 0)),
+        ),
     )
 ]
 

@@ -14,7 +14,7 @@ def test_corners_of_mixed_strategies_cover_all_pairs_and_the_largest_column_is_r
     columns, cells = dense(along).T, range(along.cells)
     far = along.cells if apart is None else apart
     for power in (1, 2):
-        corners = along.corners(power, apart)
+        corners = along.matrix.corners(power, apart)
         assert max(a for a, _, _ in corners) == (columns**power).sum(axis=1).max()
         for a, b in ((columns[a], columns[b]) for a in cells for b in cells if abs(a - b) <= far):
             for x, y in ((1, 1), (1, -1), (0.5, 1), (1, -0.25), (1, 0)):

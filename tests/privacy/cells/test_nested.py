@@ -20,10 +20,10 @@ def test_nodes_are_the_weighted_sums_of_the_layers_with_a_weight():
     ((begins, ends),) = TREE.boxes()
     cells = np.arange(TREE.cells)
     inside = (begins[:, None] <= cells) & (cells < ends[:, None])
-    assert (dense(TREE) == inside * TREE.of_nodes()[:, None]).all()
+    assert (dense(TREE) == inside * TREE.matrix.of_nodes()[:, None]).all()
     weighted = [w * m for w, m in zip(TREE.weights, sums_of_layers(TREE), strict=True) if w]
     assert (dense(TREE) == np.concatenate(weighted)).all()
-    assert TREE.layer().tolist() == [0] * 6 + [1] * 3 + [3]
+    assert TREE.matrix.layer().tolist() == [0] * 6 + [1] * 3 + [3]
 
 
 def test_variances_of_all_layers_are_exact_also_of_those_without_noise():
@@ -34,12 +34,6 @@ def test_variances_of_all_layers_are_exact_also_of_those_without_noise():
         assert TREE.of_layer(layer) == pytest.approx(expected[layer])
     means = [each.mean() for each in expected]
     assert TREE.average("cells") == pytest.approx((means[0] + np.mean(means[1:])) / 2)
-
-
-def test_sums_of_estimates_are_equal_in_any_order():
-    for row in TREE.gather(np.random.default_rng(1).normal(size=(5, TREE.nodes)) * 1e6):
-        sums = [matrix @ row for matrix in sums_of_layers(TREE)]
-        assert all(each.sum() == sum(row.tolist()) for each in sums)
 
 
 @pytest.mark.parametrize(("power", "changes"), [(1, 5), (2, 5)])
@@ -72,8 +66,6 @@ def test_partitions_that_are_not_nested_are_refused(children, weights, message):
         Nested(children=children, weights=weights)
 
 
-def test_a_hierarchy_has_neither_a_distance_nor_an_order():
-    with pytest.raises(ValueError, match="not for a distance"):
-        TREE.corners(2, 1)
+def test_a_hierarchy_has_no_order():
     with pytest.raises(ValueError, match="no order"):
         TREE.average("ranges")

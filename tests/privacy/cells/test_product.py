@@ -10,10 +10,10 @@ from privacy.cells.layers import Layers
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
 from privacy.planning.document import CODEC
-from tests.privacy.cells.matrices import ALONG, MIXED, PRODUCTS, dense, ranges
+from tests.privacy.cells.matrices import ALONE, ALONG, MIXED, PRODUCTS, dense, ranges
 
 
-@pytest.mark.parametrize("strategy", [*ALONG, *MIXED, *PRODUCTS], ids=str)
+@pytest.mark.parametrize("strategy", [*ALONE, *(Product(axes=(one,)) for one in MIXED), *PRODUCTS], ids=str)
 def test_cells_are_the_least_squares_of_noisy_nodes_with_exact_variances(strategy):
     inverse = np.linalg.pinv(dense(strategy))
     covariance = inverse @ inverse.T
@@ -48,6 +48,18 @@ def test_mean_variances_of_a_product_are_those_of_boxes():
     assert product.covariance(boxes[3], boxes[50]) == pytest.approx((boxes[3] @ inverse) @ (boxes[50] @ inverse))
 
 
+def test_sums_of_estimates_are_equal_in_any_order():
+    for strategy in PRODUCTS:
+        scales = 10.0 ** np.array([[0], [3], [6], [9], [-5]])
+        noisy = np.random.default_rng(1).normal(size=(5, strategy.nodes)) * scales
+        for row in strategy.gather(noisy):
+            grid, total = row.reshape(strategy.shape), row.sum()
+            assert total == sum(np.random.default_rng(2).permutation(row).tolist())
+            for axis in range(grid.ndim):
+                assert total == grid.sum(axis=axis).sum()
+        assert (strategy.gather(np.zeros((1, strategy.nodes))) == 0).all()
+
+
 def test_a_row_of_noise_gives_the_same_cells_to_the_last_bit_however_many_rows_there_are():
     for strategy in PRODUCTS:
         noisy = np.random.default_rng(3).normal(size=(7, strategy.nodes)) * 1e6
@@ -57,7 +69,7 @@ def test_a_row_of_noise_gives_the_same_cells_to_the_last_bit_however_many_rows_t
         assert strategy.gather(strategy.spread(exact).astype(float)) == pytest.approx(exact, rel=1e-9)
 
 
-@pytest.mark.parametrize("strategy", [*ALONG, *(p for p in PRODUCTS if p.blocks)], ids=str)
+@pytest.mark.parametrize("strategy", [*ALONE, *(p for p in PRODUCTS if p.blocks)], ids=str)
 @pytest.mark.parametrize("power", [1, 2])
 def test_corners_are_reached_and_no_two_cells_go_beyond_them(strategy, power):
     """In every direction, the largest x A + y B - z M over pairs of cells equals that of the corners."""
@@ -79,7 +91,7 @@ def test_corners_of_near_cells_cover_all_near_pairs(along, apart):
     near = [(columns[a], columns[b]) for a in cells for b in cells if abs(a - b) <= apart]
     for power in (1, 2):
         farthest = max((np.abs(a - b) ** power).sum() for a, b in near)
-        assert max(a + b - 2 * both for a, b, both in along.corners(power, apart)) == farthest
+        assert max(a + b - 2 * both for a, b, both in along.matrix.corners(power, apart)) == farthest
 
 
 @pytest.mark.parametrize("apart", [0, 1, 3])
@@ -100,10 +112,10 @@ def test_nodes_are_the_weighted_sums_of_their_ranges():
         ((begins, ends),) = along.boxes()
         cells = np.arange(along.cells)
         held = (begins[:, None] <= cells) & (cells < ends[:, None])
-        assert (dense(along) == held * along.of_nodes()[:, None]).all()
+        assert (dense(along) == held * along.matrix.of_nodes()[:, None]).all()
         assert ends.max() == along.cells
         if isinstance(along, Layers):
-            in_layers = [held[along.layer() == layer].sum(axis=0) for layer in range(len(along.sizes))]
+            in_layers = [held[along.matrix.layer() == layer].sum(axis=0) for layer in range(len(along.sizes))]
             assert (np.array(in_layers) == 1).all()
     for product in (*PRODUCTS[:4], Product(axes=(ALONG[7], ALONG[8]))):
         assert (dense(product).max(axis=1) == product.weights()).all()
@@ -113,8 +125,8 @@ def test_documents_are_read_back():
     for product in PRODUCTS:
         asked = replace(product, workload=("ranges",) * len(product.axes))
         assert CODEC.read(Product, CODEC.write(asked)) == asked
-        boxes = (((0, 1), (1, 2), None), ((0, 1), None, None))
-        listed = replace(product, listed=tuple(box[: len(product.shape)] for box in boxes))
+        boxes = (((0, 1), (1, 2), None, None), ((0, 1), None, None, None))
+        listed = replace(product, listed=tuple(box[: len(product.shape)] for box in boxes), shares=(1.0, 0.1, 3.0))
         assert CODEC.read(Product, CODEC.write(listed)) == listed
         assert CODEC.read(Product, CODEC.write(product)) == product
 

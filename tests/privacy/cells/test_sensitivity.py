@@ -39,6 +39,7 @@ OVER = [
     Product(axes=(Prefixes(cells=2), Layers(cells=2, sizes=(1, 2), weights=(2, 1)))),
     Product(axes=(Marginals(shape=(2, 2), kept=((0, 1), (0,), ()), weights=(2, 1, 1)),)),
     Product(axes=(Nested(children=((2, 1), (2,)), weights=(1, 2, 1)),)),
+    Product(axes=(Marginals(shape=(2,), kept=((0,), ()), weights=(2, 1)), Nested(children=((2,),), weights=(1, 2)))),
 ]
 CIRCLE = Mixed(alone=bytes([2, 2, 2]), rows=(bytes([1, 2, 0]), bytes([2, 0, 1]), bytes([0, 1, 2])))
 MIXED = [Product(axes=(CIRCLE,)), Product(axes=(Layers(cells=2), Mixed(alone=bytes([1, 2]), rows=(bytes([3, 1]),))))]

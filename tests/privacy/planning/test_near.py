@@ -9,6 +9,7 @@ import pytest
 from privacy.accounting.accounting import Budget
 from privacy.cells.choice import CellChoice
 from privacy.cells.layers import Layers
+from privacy.cells.marginals import Marginals
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
 from privacy.cells.space import Axis
@@ -39,7 +40,7 @@ OVER = [
     (Product(axes=(Prefixes(cells=5),)), (2,)),
     (Product(axes=(Layers(cells=4),)), (1,)),
     (Product(axes=(Layers(cells=5, sizes=(1, 2, 6), weights=(2, 1, 3)),)), (1,)),
-    (Product(axes=(Layers(cells=2), Prefixes(cells=3))), (0, 1)),
+    (Product(axes=(Marginals(shape=(2,), kept=((0,), ()), weights=(1, 2)), Prefixes(cells=3))), (0, 1)),
     (Product(axes=(Prefixes(cells=2), Layers(cells=2, sizes=(1, 2), weights=(1, 1)))), (1, 1)),
 ]
 STRATEGIES: list[Strategy] = [

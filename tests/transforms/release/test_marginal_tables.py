@@ -26,9 +26,10 @@ from privacy.strategies.choice import Choice
 from tests.transforms.plans import laplace_plan
 from transforms.aggregation.hierarchy_key import Node, hierarchy_of, values_of
 from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Timeline, planned
 from transforms.release.linear_chunk import add_noise, step
-from transforms.release.marginal_tables import Marginal, box_of, marginal_estimates
+from transforms.release.marginal_tables import marginal_estimates, marginals_of
 from transforms.release.node_tables import nodes_table
 from transforms.release.published_tables import estimates_table, truth_table
 
@@ -37,6 +38,7 @@ SERIES = (LEVEL, Series(kind="sliding", width=2, every=2), Series(kind="entered"
 BY = (("age", (1, 2, 3)), ("sex", ("f", "m")), ("ward", ("a", "b", "c", "other")))
 SHAPE, CELLS = (3, 2, 4), 24
 MARGINALS = ((), ("ward",), ("age", "ward"))
+PLACED = ((), (2,), (0, 2))
 SUMS = {(): (1, 2, 3), ("ward",): (1, 2), ("age", "ward"): (2,)}
 WINDOWS = 4
 
@@ -52,8 +54,7 @@ def setting(
 ) -> tuple[Aggregation, LinearPart]:
     """Return an aggregation and the part of levels; `alone`: each cell has separate noise."""
     query = Query(name="beds", measure=measure, by=BY, publish=publish, marginals=MARGINALS, strategy=strategy)
-    listed = tuple(box_of(query, marginal) for marginal in MARGINALS)
-    query = replace(query, over=CellChoice() if alone else CellChoice(workload="listed", listed=listed))
+    query = replace(query, over=CellChoice() if alone else CellChoice(marginals=PLACED))
     other = Query(name="all", measure=Measure(kind="count"), by=(("age", (1, 2)),), publish=(LEVEL,))
     constraint, promised = AtMost(2), windows
     plan = make_plan(
@@ -220,7 +221,7 @@ def in_places(publish: tuple[Series, ...] = (LEVEL,)) -> tuple[Aggregation, Line
         measure=Measure(kind="count"),
         by=(("place", values_of(PLACES)), ("sex", ("f", "m"))),
         publish=publish,
-        hierarchy=("place", hierarchy_of(PLACES, root="all")),
+        hierarchies=(("place", hierarchy_of(PLACES, root="all")),),
         over=CellChoice(workload="levels"),
     )
     timeline = Timeline(start=0, every=10, windows=WINDOWS)
@@ -275,6 +276,100 @@ def test_nodes_of_a_hierarchy_have_its_names() -> None:
     assert sums["w, level 1", "f"] == sums["w", "f"] == exact[2, 0]
 
 
+AGES = OrderedKey(start=0, step=10, steps=2)
+TOWNS = hierarchy_of((Node("A", (Node(1), Node(2))), Node("B", (Node(3),))), root="all")
+BOXES = (((0, 2),), ((1, 4),))
+TABLES = {"sex": {"f": [0], "m": [1], "all": [0, 1]}, "town": {"A": [0, 1], "B": [2], "all": [0, 1, 2]}}
+CROSSED = (2, 4, 3)
+
+
+def crossed(measure: Measure, over: CellChoice) -> tuple[Aggregation, LinearPart]:
+    """Return an aggregation by sex, ages and towns with a hierarchy, with marginals, ranges and quantiles."""
+    query = Query(
+        name="people",
+        measure=measure,
+        by=(("sex", ("f", "m")), ("age", AGES), ("town", (1, 2, 3))),
+        publish=(LEVEL,),
+        marginals=((), ("age",), ("sex", "town")),
+        hierarchies=(("town", TOWNS),),
+        ranges=BOXES,
+        quantiles=(0.5,),
+        over=over,
+    )
+    plan, aggregation = laplace_plan((query,), AtMost(2), Timeline(start=0, every=10, windows=WINDOWS))
+    return aggregation, plan.linear(0, "net")[0]
+
+
+def places(row: dict[str, object]) -> np.ndarray:
+    """Return the cells of a row, [sexes, ages, towns], from the texts of its keys."""
+    found = np.zeros(CROSSED)
+    ages = {"below": [0], "[0, 10)": [1], "[10, 20)": [2], "above": [3], "all": [0, 1, 2, 3], None: [0, 1, 2, 3]}
+    ages |= {"(-inf, 10)": [0, 1], "[0, inf)": [1, 2, 3]}
+    towns = TABLES["town"] | {"1": [0], "2": [1], "3": [2]}
+    found[np.ix_(TABLES["sex"][row["sex"]], ages[row["age"]], towns[row["town"]])] = 1
+    return found.ravel()
+
+
+CHOICES = (
+    CellChoice(),
+    CellChoice(
+        marginals=((), (1,), (0, 2)), shares=(1.0, 1.0, 2.0, 4.0), workload="listed", listed=((None, (0, 2), None),)
+    ),
+    CellChoice(name="tree", workload="ranges", marginals=((), (1,), (0, 2))),
+)
+
+
+@pytest.mark.parametrize("over", CHOICES, ids=["separate", "listed", "tree"])
+def test_marginals_of_trees_and_ordered_keys_are_exact_sums_with_the_deviation_of_their_noise(over: CellChoice) -> None:
+    aggregation, released = crossed(Measure(kind="count"), over)
+    leaves = np.random.default_rng(5).integers(0, 9_000, (1, 1 + WINDOWS, 24))
+
+    table = estimates_table(add_noise(leaves, released), aggregation, released, 0)
+
+    covariance = np.eye(24) if released.over is None else released.over.solve(np.eye(24))
+    in_time = released.strategy.variances(LEVEL, WINDOWS) * released.noise[0].variance
+    cells = of_kind(table, "level")["value"].to_numpy().reshape(WINDOWS, 24)
+    rows = table.filter(pc.is_in(table["kind"], pa.array(["level_marginal", "level_range"]))).to_pylist()
+    truth = truth_table(leaves, leaves, aggregation, 0, (LEVEL,), 0)
+    exact = truth.filter(pc.invert(pc.equal(truth["kind"], "level"))).to_pylist()
+    assert sorted(map(_key, rows)) == sorted(map(_key, exact))
+    assert len(set(map(_key, rows))) == len(rows)
+    sexes_and_towns = 2 * (3 + 2 + 1) + 1 * 1
+    assert len([row for row in rows if row["kind"] == "level_range"]) == WINDOWS * 2 * sexes_and_towns
+    others = 4 * 2 * (2 + 1) + 1 + 4 + 2 * (3 + 2 + 1)
+    assert len([row for row in rows if row["kind"] == "level_marginal"]) == WINDOWS * others
+    of_exact = {_key(row): row["exact"] for row in exact}
+    for row in rows:
+        window, query = row["window_end"].microsecond // 10 - 1, places(row)
+        assert row["value"] == sum(cells[window][query > 0].tolist())
+        deviation = np.sqrt(in_time[window] * (query @ covariance @ query))
+        assert row["stddev"] == pytest.approx(deviation)
+        assert of_exact[_key(row)] == totals(LEVEL, leaves[0])[window] @ query
+        assert 1.9 * deviation < row["ci_high"] - row["value"] < 2.4 * deviation
+
+
+def _key(row: dict[str, object]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in ("kind", "window_end", "sex", "age", "town"))
+
+
+@pytest.mark.parametrize("over", CHOICES, ids=["separate", "listed", "tree"])
+def test_quantiles_of_marginals_are_those_of_their_counts(over: CellChoice) -> None:
+    """With at least 20,000 units in each cell noise, of a deviation below 200, changes no quantile by a cell."""
+    aggregation, released = crossed(Measure(kind="count"), over)
+    leaves = np.zeros((1, 1 + WINDOWS, 24), dtype=np.int64)
+    leaves[0, 0] = np.random.default_rng(6).integers(20_000, 90_000, 24)
+
+    table = estimates_table(add_noise(leaves, released), aggregation, released, 0)
+
+    rows = table.filter(pc.equal(table["kind"], "level_quantile")).to_pylist()
+    assert len(rows) == WINDOWS * (2 * (3 + 2 + 1) + 1)
+    for row in rows:
+        counts = (leaves[0, 0] * places(row)).reshape(CROSSED).sum(axis=(0, 2))
+        cell = int((np.cumsum(counts) >= counts.sum() / 2).argmax())
+        assert [0, 0, 10, 20][cell] - 0.5 <= row["value"] <= [0, 10, 20, 20][cell] + 0.5
+        assert row["ci_low"] <= row["value"] <= row["ci_high"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-9])
 def test_intervals_of_marginals_hold_in_2000_windows(delta: float) -> None:
@@ -287,9 +382,9 @@ def test_intervals_of_marginals_hold_in_2000_windows(delta: float) -> None:
     (sums,), grid = add_noise(leaves, released).sums, aggregation.queries[0].measure.components[0].grid
 
     assert released.over is not None
-    for marginal in (Marginal(()), Marginal(("age", "ward"))):
+    for kept, marginal in zip(MARGINALS, marginals_of(aggregation.queries[0]), strict=True):
         found = marginal_estimates(change, sums, aggregation, released, marginal, sums[0])
-        exact = summed(leaves[0, 1:], marginal.kept)[:, 0] * grid  # rows of one window share noise
+        exact = summed(leaves[0, 1:], kept)[:, 0] * grid  # rows of one window share noise
         held = ((found.ci_low[:, 0] <= exact) & (exact <= found.ci_high[:, 0])).mean()
         slack = 5.5 * np.sqrt(0.05 * 0.95 / windows)
         assert 0.95 - slack < held < 0.975 + slack

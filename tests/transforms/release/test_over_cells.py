@@ -110,7 +110,7 @@ def test_no_cell_has_less_noise_than_the_sensitivity_over_all_cells_requires():
     (released,) = plan_for(in_layers, 9).parts
     (alone,) = plan_for(replace(query(), over=CellChoice()), 9).parts
     assert released.over is not None
-    whole = sum(axis.corners(1)[0][0] for axis in released.over.axes[1:])
+    whole = sum(axis.matrix.corners(1)[0][0] for axis in released.over.axes[1:])
     assert released.sensitivity.l1 > 3 * whole > alone.sensitivity.l1 == 7
     assert released.noise[0].scale == pytest.approx(released.sensitivity.l1, rel=1e-9)
 
