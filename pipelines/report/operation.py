@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipelines.common.arguments import SpecLike, path_of, refuse_ending, refuse_inside
 from pipelines.common.errors import ArgumentError
-from pipelines.ledger.account import adds_up, ledger_document, what_remains
+from pipelines.ledger.account import ledger_document
 from pipelines.pages import html, words
 from pipelines.pages.charts import Times, chart_document
 from pipelines.pages.definitions import glossary
@@ -22,12 +22,13 @@ from pipelines.published.release import Published, naming, published
 from pipelines.report.facts import Facts, StatedQuery, StatedSeries
 from pipelines.report.found import found_section
 from pipelines.report.label import Stated, stated
+from pipelines.report.ledger import ledger_section
 from pipelines.report.parts import FEW as FEW_CELLS
 from pipelines.report.parts import ReportPart, parts_of
 from pipelines.report.reported import Reported
 from pipelines.report.stating import facts_of, has_negative, has_unknown
 from pipelines.report.tables import differences_table, page_name, plain_table
-from privacy.counted import counted, up_to
+from privacy.counted import counted
 from privacy.upward import shown
 from transforms.common.dates import moment_name
 from transforms.common.sinks import write_text
@@ -37,9 +38,6 @@ FEW = 3
 
 NAMED_CELLS = 3
 """Most cells whose change since the window before is a sentence each."""
-
-EPOCHS = 20
-"""Number of epochs that the ledger shows, the last ones."""
 
 _LINKS = (
     ("noise", "Noise"),
@@ -143,7 +141,7 @@ def _page(
         _noise(facts, parts),
         html.section("label", "Privacy label", [html.facts(about.facts)]),
         _privacy(release),
-        _ledger(release, account),
+        ledger_section(release, account),
         html.section("glossary", "Glossary", [html.facts(glossary(spec, plan))]),
     ]
     return html.page(f"{facts.title}: published numbers", body, data=data)
@@ -300,35 +298,3 @@ def _privacy(release: Published) -> str:
         html.signature(),
     ]
     return html.section("privacy", "What is promised", parts)
-
-
-def _ledger(release: Published, document: dict[str, Any]) -> str:
-    rows = [(row, shown(document[row]["epsilon"]), shown(document[row]["delta"])) for row in ("total", "spent")]
-    if adds_up(release.plan):
-        rows.append(("remaining", f"{document['remaining']['epsilon']:.6g}", f"{document['remaining']['delta']:.6g}"))
-    epochs = document["epochs"][-EPOCHS:]
-    left = len(document["epochs"]) - len(epochs)
-    return html.section(
-        "ledger",
-        "Ledger",
-        [
-            html.table(f"The budget, for {words.covered(release.spec)}", ("", "epsilon", "delta"), rows),
-            html.table(
-                "Budget spent by the end of each epoch" + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
-                ("epoch", "windows", "until", "committed", "epsilon", "delta"),
-                [
-                    (
-                        epoch["epoch"],
-                        up_to(epoch["released"] + 1, epoch["windows"]),
-                        epoch["until"],
-                        epoch["committed_at"],
-                        shown(epoch["spent"]["epsilon"]),
-                        shown(epoch["spent"]["delta"]),
-                    )
-                    for epoch in epochs
-                ],
-                words=4,
-            ),
-            html.paragraph(what_remains(document, release.plan)),
-        ],
-    )

@@ -1,0 +1,50 @@
+"""The section of the page about the budget: what is spent, epoch by epoch, and what remains."""
+
+from typing import Any
+
+from pipelines.ledger.account import adds_up, what_remains
+from pipelines.pages import html, words
+from pipelines.published.release import Published
+from privacy.counted import up_to
+from privacy.upward import shown
+
+EPOCHS = 20
+"""Number of epochs that the ledger shows, the last ones."""
+
+
+def ledger_section(release: Published, document: dict[str, Any]) -> str:
+    """Return the section as HTML.
+
+    Args:
+        release: The public side of the release.
+        document: The ledger (`pipelines.ledger.account.ledger_document`).
+    """
+    rows = [(row, shown(document[row]["epsilon"]), shown(document[row]["delta"])) for row in ("total", "spent")]
+    if adds_up(release.plan):
+        rows.append(("remaining", f"{document['remaining']['epsilon']:.6g}", f"{document['remaining']['delta']:.6g}"))
+    epochs = document["epochs"][-EPOCHS:]
+    left = len(document["epochs"]) - len(epochs)
+    return html.section(
+        "ledger",
+        "Ledger",
+        [
+            html.table(f"The budget, for {words.covered(release.spec)}", ("", "epsilon", "delta"), rows),
+            html.table(
+                "Budget spent by the end of each epoch" + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
+                ("epoch", "windows", "until", "committed", "epsilon", "delta"),
+                [
+                    (
+                        epoch["epoch"],
+                        up_to(epoch["released"] + 1, epoch["windows"]),
+                        epoch["until"],
+                        epoch["committed_at"],
+                        shown(epoch["spent"]["epsilon"]),
+                        shown(epoch["spent"]["delta"]),
+                    )
+                    for epoch in epochs
+                ],
+                words=4,
+            ),
+            html.paragraph(what_remains(document, release.plan)),
+        ],
+    )
