@@ -17,6 +17,7 @@ from privacy.adaptive.base import Rule
 from privacy.adaptive.scales import Scales
 from privacy.cells.each import Each
 from privacy.evidence.decisions import log_chance
+from privacy.noise.kinds import NOISE
 from privacy.series import Ints
 
 CELLS = 2
@@ -39,7 +40,7 @@ def check_adaptive(stages: Stages, *, seconds: float, choose: Random) -> Iterato
     tried, faults, found, untested = 0, [], [], []
     for part in adaptive:
         name = stages.job.aggregation.queries[part.query].name
-        if not (part.rule.publication.repeats and part.over.alone and part.scales.noise == "laplace"):
+        if not (part.rule.publication.repeats and part.over.alone and NOISE[part.scales.noise].pure):
             untested.append(f"{name}: the exact loss of decisions by policy {part.rule.name} with these samples.")
             continue
         worst, number = _worst(part.rule, part.scales, choose, process_time() + seconds / len(adaptive))

@@ -17,6 +17,7 @@ from pipelines.audit.lives import neighbours
 from pipelines.audit.sensitivity import Search, zero_noise
 from pipelines.audit.stages import Released, scales_of
 from privacy.evidence.betting import at_least, epsilon_of, mu_of
+from privacy.noise.kinds import NOISE
 from privacy.planning.linear_part import LinearPart
 from privacy.series import Ints
 from privacy.strategies.base import Floats
@@ -45,20 +46,20 @@ def check_membership(seeker: Search, *, seconds: float, trials: int = TRIALS) ->
     left, right = neighbours(life, seeker.setting)
     with zero_noise():
         one, two = seeker.stages.release(left), seeker.stages.release(right)
-    gaussian = seeker.stages.job.plan.mechanism == "gaussian"
+    pure = NOISE[seeker.stages.job.plan.mechanism].pure
     keys = [key for key in one.stages.keys if one.parts(key)]
     if distance.cost == 0 or not keys:
         return LayerResult(name="membership", question=_QUESTION, tried={}, untested=("No unit moves a node here.",))
     until = process_time() + seconds
     scores = _scores(one, two, keys, until, trials)
-    threshold = 0.0 if gaussian else _threshold(scores[: len(scores) // 5])
+    threshold = _threshold(scores[: len(scores) // 5]) if pure else 0.0
     told = scores[len(scores) // 5 :]
     correct, wrong = int((told >= threshold).sum()), int((told <= -threshold).sum())
-    if gaussian:  # scores are of the side that the coin chose: positive ones are correct guesses
+    if not pure:  # scores are of the side that the coin chose: positive ones are correct guesses
         correct, wrong = int((told > 0).sum()), int((told <= 0).sum())
-    of = mu_of if gaussian else epsilon_of
+    of = epsilon_of if pure else mu_of
     bound, strict = of(at_least(correct, wrong, FAILURE)), of(at_least(correct, wrong, CLAIM_FAILURE))
-    name, claim = ("mu", distance.planned) if gaussian else ("epsilon", distance.allowed)
+    name, claim = ("epsilon", distance.allowed) if pure else ("mu", distance.planned)
     faults = () if strict <= claim else (f"{name} is at least {strict:.3f}, and the claim is {claim:.3f}",)
     return LayerResult(
         name="membership",

@@ -23,6 +23,7 @@ from pipelines.audit.mutations import changed, corpus
 from pipelines.audit.stages import Epochs, Released, Stages, scales_of
 from privacy.evidence.betting import mu_at
 from privacy.noise.distributions import NoiseDistribution
+from privacy.noise.kinds import NOISE
 from privacy.planning.adaptive_part import at_once
 from privacy.series import Ints
 from privacy.strategies.base import Nodes
@@ -86,7 +87,7 @@ class Distance:
 def distance(one: Released, two: Released) -> Distance:
     """Return how far two releases of one spec are apart."""
     job = one.stages.job
-    plan, gaussian = job.plan, job.plan.mechanism == "gaussian"
+    plan, kind = job.plan, NOISE[job.plan.mechanism]
     norms: dict[str, float] = {}
     cost = planned = 0.0
     for key in one.stages.keys:
@@ -108,24 +109,20 @@ def distance(one: Released, two: Released) -> Distance:
                 moved |= (apart != 0).any(axis=1)
                 coordinates += int(np.count_nonzero(apart))
                 losses = apart / scales_of(part, component, stretch)[:, None]
-                cost += (losses**2).sum() if gaussian else losses.sum()
+                cost += float((losses**kind.power).sum())
             touched = int(moved.sum())
             shares = [total / bound.l1, np.sqrt(squares) / bound.l2, coordinates / bound.coordinates]
             shares += [touched / bound.nodes] if part.strategy.sparse else []
             norms[f"{name}, part {place + 1}"] = float(max(shares))
             largest = job.aggregation.queries[number].measure.components[0].largest
-            planned += (
-                (bound.l2 * largest / part.noise[0].scale) ** 2
-                if gaussian
-                else (bound.l1 * largest / part.noise[0].scale)
-            )
+            planned += (kind.of_norms(bound.l1, bound.l2) * largest / part.noise[0].scale) ** kind.power
     allowed = plan.budget.epsilon if plan.budget.delta == 0 else np.inf
-    if gaussian:
+    if not kind.pure:
         allowed = mu_at(plan.budget.epsilon, plan.budget.delta) * (1 + NUMERICAL)
     return Distance(
         norms=norms,
-        cost=float(np.sqrt(cost) if gaussian else cost),
-        planned=float(np.sqrt(planned) if gaussian else planned),
+        cost=cost ** (1 / kind.power),
+        planned=planned ** (1 / kind.power),
         allowed=allowed,
     )
 

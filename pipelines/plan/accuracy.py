@@ -13,6 +13,7 @@ from pipelines.spec.durations import duration_text
 from pipelines.spec.load import Spec
 from pipelines.spec.series import series_document, series_text
 from pipelines.spec.times import now
+from privacy.bisection import last_holding
 from privacy.cells.product import Product
 from privacy.counted import counted
 from privacy.estimates import confidence_of
@@ -149,10 +150,13 @@ def _entries(plan: Plan, place: int, series: Series, end: int, within: float, ov
     low, high = 0, 1
     while ratio_error(measure, widths, high) > within:
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if ratio_error(measure, widths, middle) <= within else (middle, high)
-    return high
+    return last_holding(
+        lambda entries: ratio_error(measure, widths, entries) <= within,
+        high,
+        low,
+        near=lambda good, bad: good - bad <= 1,
+        whole=True,
+    )
 
 
 def ratio_error(measure: Measure, widths: Sequence[float], entries: int) -> float:

@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from privacy.bisection import last_holding
+
 _LAST_YEAR = 2037
 """Last year in which rules are followed; afterwards a zone keeps its last offset."""
 
@@ -98,15 +100,23 @@ def _by_rule(zone: ZoneInfo, begin: int) -> list[int]:
     while begin < end:
         after = min(begin + _WEEK, end)
         if _offset(zone, begin) != _offset(zone, after - 1):
-            low, high = begin, after - 1
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if _offset(zone, middle) == _offset(zone, begin) else (low, middle)
-            found.append(high)
-            begin = high
+            begin = 1 + _last_alike(zone, begin, after - 1)
+            found.append(begin)
         else:
             begin = after - 1 if after < end else end
     return found
+
+
+def _last_alike(zone: ZoneInfo, begin: int, other: int) -> int:
+    """Return the last moment with the offset of `begin`, before one with another offset."""
+    offset = _offset(zone, begin)
+    return last_holding(
+        lambda moment: _offset(zone, moment) == offset,
+        begin,
+        other,
+        near=lambda good, bad: bad - good <= 1,
+        whole=True,
+    )
 
 
 def _at(year: int) -> int:
