@@ -23,7 +23,7 @@ from pydantic_core import PydanticUndefined
 from pipelines.commands import parser_of
 from pipelines.spec import fields, hierarchies, ordered
 from pipelines.spec.models import SpecModel
-from pipelines.spec.strategies import Strategy
+from pipelines.spec.strategies import GivenStrategy
 from privacy.strategies.table import OFFERS
 from transforms.release.published_columns import estimates_types, nodes_types
 
@@ -38,7 +38,7 @@ def _choices(names: Iterable[Any]) -> str:
 
 
 NAMED: tuple[tuple[Any, str], ...] = (
-    (Strategy, f"{_choices(('auto', *OFFERS))} or section"),
+    (GivenStrategy, f"{_choices(('auto', *OFFERS))} or section"),
     (fields.ReleaseName, "name"),
     (fields.QueryName, "name"),
     (fields.Timezone, "time zone (IANA)"),
@@ -48,10 +48,10 @@ NAMED: tuple[tuple[Any, str], ...] = (
     (fields.MomentOrDate, "time or date"),
     (fields.Texts, "text or list"),
     (fields.Nulls, "text or list"),
-    (fields.Number, "number"),
+    (fields.FiniteNumber, "number"),
     (ordered.Edge, "number or time"),
     (ordered.Step, "number or duration"),
-    (hierarchies.Nodes, "mapping of text to values or further mappings, or list of these"),
+    (hierarchies.NestedValues, "mapping of text to values or further mappings, or list of these"),
 )
 """Types that the spec names, and the words for them in the tables."""
 

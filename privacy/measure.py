@@ -21,9 +21,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Kind = Literal["count", "units", "sum", "mean", "second_moment", "variance"]
-KINDS: tuple[Kind, ...] = ("count", "units", "sum", "mean", "second_moment", "variance")
-COUNTS: tuple[Kind, ...] = ("count", "units")
+MeasureKind = Literal["count", "units", "sum", "mean", "second_moment", "variance"]
+KINDS: tuple[MeasureKind, ...] = ("count", "units", "sum", "mean", "second_moment", "variance")
+COUNTS: tuple[MeasureKind, ...] = ("count", "units")
 """Kinds that read no column."""
 VALUED = tuple(kind for kind in KINDS if kind not in COUNTS)
 
@@ -73,7 +73,7 @@ class Measure:
     5.0
     """
 
-    kind: Kind
+    kind: MeasureKind
     low: float = math.nan
     high: float = math.nan
     fine: bool = False

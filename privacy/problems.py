@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-Path = tuple[str | int, ...]
+SpecPath = tuple[str | int, ...]
 """Keys and positions that lead to a value of a spec, such as `("queries", 0, "strategy")`."""
 
 
@@ -20,7 +20,7 @@ class RuleError(ValueError):
     def __init__(self, message: str, *path: str | int) -> None:
         super().__init__(": ".join(filter(None, (".".join(map(str, path)), message))))
         self.message = message
-        self.path: Path = path
+        self.path: SpecPath = path
 
     def below(self, *above: str | int) -> "RuleError":
         """Return the same problem with `above` prepended to its path."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from privacy.checks import at_least
 
 Family = Literal["net", "entered", "left"]
-Kind = Literal["change", "level", "sliding", "entered", "left"]
-KINDS: tuple[Kind, ...] = ("change", "level", "sliding", "entered", "left")
+SeriesKind = Literal["change", "level", "sliding", "entered", "left"]
+KINDS: tuple[SeriesKind, ...] = ("change", "level", "sliding", "entered", "left")
 
 Ints = NDArray[np.int64]
 
@@ -36,7 +36,7 @@ class Series:
     ([0, 2, 4], [7, 9, 11])
     """
 
-    kind: Kind
+    kind: SeriesKind
     width: int = 1
     every: int = 1
 

@@ -481,15 +481,24 @@ def test_functions_and_modules_keep_their_limits() -> None:
     assert beyond == BEYOND
 
 
-def test_each_class_has_its_own_name() -> None:
-    """Private classes of different modules may share a name."""
-    places: dict[str, list[str]] = {}
+def test_each_class_and_type_has_its_own_name() -> None:
+    """Private classes of different modules may share a name, and so may type variables and names of equal types."""
+    meanings: dict[str, set[str]] = {}
     for path in sources():
         for node in ast.walk(syntax(path)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(named(path))
+                meanings.setdefault(node.name, set()).add(named(path))
+        for node in syntax(path).body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name, type_ = node.targets[0].id, ast.unparse(node.value)
+                if re.fullmatch(r"[A-Z][a-z]+([A-Z][a-z]+)*", name) and not type_.startswith("TypeVar("):
+                    meanings.setdefault(name, set()).add(type_)
 
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+    assert {name: found for name, found in meanings.items() if len(found) > 1 and name not in ARRAYS} == {}
+
+
+ARRAYS = ("Ints", "Integers")
+"""Arrays of whole numbers, whose types some modules state more exactly."""
 
 
 OPENED = {

@@ -19,11 +19,11 @@ from benchmarks.local import multifreq
 from examples.employment.memoised import memoised
 from examples.employment.men import Answers, changes_of, levels_of, read_men, resampled
 from privacy.local.bound import LocalBound
-from privacy.local.candidates import Candidate, candidates
+from privacy.local.candidates import CandidateDesign, candidates
 from privacy.local.collector import levels
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.tallies import Tally
-from transforms.local.collect import Collection, Node, counted, parts_of
+from transforms.local.collect import Collection, LayerNode, counted, parts_of
 from transforms.local.randomise import BLOCK, randomised
 
 OUT = Path("out/benchmarks/local")
@@ -33,7 +33,7 @@ BOUNDS = (2, 4, 8)
 RUNS, MEN, SAMPLED = 3, 200_000, (4, 25, 50)
 
 
-def estimated(candidate: Candidate, men: Answers, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+def estimated(candidate: CandidateDesign, men: Answers, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return estimated levels [weeks, answers] from a year of reports.
 
     Args:
@@ -45,7 +45,7 @@ def estimated(candidate: Candidate, men: Answers, chosen: NDArray[np.int64]) -> 
     collection = Collection(
         design=design, people=PEOPLE, names=("employed", "not"), publish=("level",), start=0, every=1, windows=WEEKS
     )
-    tallies: dict[Node, Tally] = {}
+    tallies: dict[LayerNode, Tally] = {}
     for first in range(0, PEOPLE, BLOCK):
         some = chosen[first : first + BLOCK]
         for window, table in enumerate(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from ruamel.yaml import YAML
 
-from pipelines.audit.synthetic import EXISTS, Columns, Mutation, State
+from pipelines.audit.synthetic import EXISTS, Mutation, Pools, State
 from pipelines.spec.document import read_document
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import moment_text, now
@@ -79,7 +79,7 @@ def owner_place(spec: Spec) -> str:
     return "mutation" if plain and ("owner", "states") not in source.forms else "states"
 
 
-def write(spec: Spec, columns: Columns, rows: Sequence[Mutation], path: Path) -> None:
+def write(spec: Spec, columns: Pools, rows: Sequence[Mutation], path: Path) -> None:
     """Write rows as one file of the copy's format.
 
     Args:
@@ -147,7 +147,7 @@ def _debezium(row: Mutation, entry: str, names: Sequence[str]) -> str:
     return json.dumps({"op": op, "before": sides[0], "after": sides[1], "source": told}) + "\n"
 
 
-def _csv(spec: Spec, columns: Columns, rows: Sequence[Mutation], names: Sequence[str], path: Path) -> None:
+def _csv(spec: Spec, columns: Pools, rows: Sequence[Mutation], names: Sequence[str], path: Path) -> None:
     sides = _sides(spec)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -164,7 +164,7 @@ def _csv(spec: Spec, columns: Columns, rows: Sequence[Mutation], names: Sequence
     path.write_text(out.getvalue(), encoding="utf-8")
 
 
-def _parquet(spec: Spec, columns: Columns, rows: Sequence[Mutation], names: Sequence[str], path: Path) -> None:
+def _parquet(spec: Spec, columns: Pools, rows: Sequence[Mutation], names: Sequence[str], path: Path) -> None:
     source = spec.changelog.source
     table: dict[str, pa.Array] = {
         source.entry: pa.array([row.entry for row in rows], pa.string()),

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from pipelines.audit.stages import Epochs
-from pipelines.audit.synthetic import MARK, Columns, Mutation, State, state_of
+from pipelines.audit.synthetic import MARK, Mutation, Pools, State, state_of
 from privacy.planning.promise import Promise
 from transforms.aggregation.queries import Timeline
 
@@ -78,7 +78,7 @@ class Surroundings:
         others: Rows of other units.
     """
 
-    columns: Columns
+    columns: Pools
     corners: tuple[dict[str, Any], ...]
     promise: Promise
     timeline: Timeline
@@ -235,7 +235,7 @@ def _delivered(sent: Sent, cuts: Sequence[int], setting: Surroundings) -> Epochs
 
 
 def background(
-    columns: Columns, timeline: Timeline, owner: str | None, choose: Random, *, truncates: bool
+    columns: Pools, timeline: Timeline, owner: str | None, choose: Random, *, truncates: bool
 ) -> list[Mutation]:
     """Return rows of a few other units, some of which exist from the start."""
     start, until = timeline.bounds.start, timeline.until

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.audit.files import write
-from pipelines.audit.synthetic import Columns, Mutation
+from pipelines.audit.synthetic import Mutation, Pools
 from pipelines.epochs.job import Job, job_of
 from pipelines.epochs.plans import plan_of
 from pipelines.spec.load import Spec
@@ -55,12 +55,12 @@ class Stages:
     """
 
     spec: Spec
-    columns: Columns
+    columns: Pools
     job: Job
     folder: Path
 
     @classmethod
-    def of(cls, spec: Spec, columns: Columns, timeline: Timeline, first: Sequence[Mutation]) -> "Stages":
+    def of(cls, spec: Spec, columns: Pools, timeline: Timeline, first: Sequence[Mutation]) -> "Stages":
         """Write a first file and inspect it as a first run does.
 
         Args:

@@ -11,7 +11,7 @@ from transforms.aggregation.listed_key import OTHER
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query
 
-Value = str | int | float | bool | None
+ColumnValue = str | int | float | bool | None
 State = dict[str, Any] | None
 
 MARK = "audit7f3c9"
@@ -54,21 +54,21 @@ class Pool:
         kind: `number`, `time`, `whole`, `bool` or `text`.
     """
 
-    inside: tuple[Value, ...]
-    beyond: tuple[Value, ...]
+    inside: tuple[ColumnValue, ...]
+    beyond: tuple[ColumnValue, ...]
     kind: str
 
-    def pick(self, choose: Random, often: float = OFTEN) -> Value:
+    def pick(self, choose: Random, often: float = OFTEN) -> ColumnValue:
         """Return one of the values, most often one inside."""
         return choose.choice(self.inside if choose.random() < often or not self.beyond else self.beyond)
 
 
-Columns = dict[str, Pool]
+Pools = dict[str, Pool]
 
 
-def columns_of(spec: Spec) -> Columns:
+def columns_of(spec: Spec) -> Pools:
     """Return the columns of states that the queries and the classes of a spec read."""
-    found: Columns = {}
+    found: Pools = {}
     for query in spec.queries:
         for name, key in query.ordered:
             _add(found, name, _ordered(key))
@@ -87,12 +87,12 @@ def columns_of(spec: Spec) -> Columns:
     return found
 
 
-def state_of(columns: Columns, choose: Random, often: float = OFTEN) -> dict[str, Any]:
+def state_of(columns: Pools, choose: Random, often: float = OFTEN) -> dict[str, Any]:
     """Return a random state."""
     return {name: column.pick(choose, often) for name, column in columns.items()}
 
 
-def corners_of(columns: Columns, choose: Random, number: int) -> list[dict[str, Any]]:
+def corners_of(columns: Pools, choose: Random, number: int) -> list[dict[str, Any]]:
     """Return states that lie inside all columns, with the first and last values of each among them."""
     first, last = ({n: c.inside[place] for n, c in columns.items()} for place in (0, -1))
     others = [state_of(columns, choose, 1.0) for _ in range(max(0, number - 2))]
@@ -103,7 +103,7 @@ def corners_of(columns: Columns, choose: Random, number: int) -> list[dict[str, 
     return found
 
 
-def _add(found: Columns, name: str, column: Pool, *, weak: bool = False) -> None:
+def _add(found: Pools, name: str, column: Pool, *, weak: bool = False) -> None:
     """Add a column, or join its values with those that are known; the first use gives the kind."""
     known = found.get(name)
     if known is None:

@@ -38,7 +38,7 @@ from transforms.common.errors import SlackwaterError
 from transforms.common.output_formats import read_whole
 from transforms.release import linear_chunk, noise
 
-Node = tuple[int, Family, int, int, int, int, int]
+NoiseNode = tuple[int, Family, int, int, int, int, int]
 """Query, family, part, component, layer, begin, end."""
 
 REACH = 2**20
@@ -58,8 +58,8 @@ class SharedNoise:
         asked: All nodes that got noise.
     """
 
-    less: dict[Node, Ints] = field(default_factory=dict)
-    asked: set[Node] = field(default_factory=set)
+    less: dict[NoiseNode, Ints] = field(default_factory=dict)
+    asked: set[NoiseNode] = field(default_factory=set)
     _part: threading.local = field(default_factory=threading.local)
 
     @contextmanager
@@ -174,7 +174,7 @@ _DECIDED = "Files whose numbers the data decide are compared by names and rows o
 _LATER = "Numbers with noise of nodes that end later are compared by rows only."
 
 
-def _exact_difference(one: Released, two: Released) -> Iterator[tuple[Node, Ints]]:
+def _exact_difference(one: Released, two: Released) -> Iterator[tuple[NoiseNode, Ints]]:
     """Yield the difference of each exact node."""
     for key in one.stages.keys:
         for part, left, right in zip(one.parts(key), one.nodes(key), two.nodes(key), strict=True):

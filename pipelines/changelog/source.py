@@ -23,7 +23,7 @@ from transforms.common.source import Source
 from transforms.sources.files.opening import UNREADABLE
 from transforms.sources.files.topic_segments import is_of_topic, topic_problem
 from transforms.sources.first_file import refuse_separators
-from transforms.sources.formats.format import Sample
+from transforms.sources.formats.format import FirstRows
 from transforms.sources.formats.snapshots import SNAPSHOTS
 from transforms.sources.formats.table import FORMATS, no_topic
 from transforms.sources.inspection import find_files, sample, to_sample
@@ -241,7 +241,7 @@ def _one_of(names: list[str], *, shown: bool) -> str:
     return f": one of {', '.join(map(repr, names[:20]))}" if names else ""
 
 
-def _sample(given: dict[str, Any], path: str) -> Sample:
+def _sample(given: dict[str, Any], path: str) -> FirstRows:
     """Return columns and first rows of the first file; without columns if they are unknown here."""
     if FORMATS[given["format"]].snapshots and ending_of(path) in LOGS:
         given, path = {"format": LOGS[ending_of(path)]}, re.sub(r"%[A-Za-z]", "*", path)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pipelines.local.quality import METADATA, Told, read_told
 from pipelines.local.survey import Survey
-from privacy.local.candidates import Series
+from privacy.local.candidates import LocalSeries
 from privacy.local.document import mark
 from transforms.common.errors import SpecError
 from transforms.common.output_formats import OUTPUT_FORMATS, format_of, read_published
@@ -36,7 +36,7 @@ class Estimated:
         value, low, high: Numbers and their 95 % intervals, [windows, answers], float64; not a number without reports.
     """
 
-    kind: Series
+    kind: LocalSeries
     value: Floats
     low: Floats
     high: Floats

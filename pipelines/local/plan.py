@@ -13,7 +13,7 @@ from pipelines.local.spec import LocalSpec, load_local
 from pipelines.local.survey import Survey, frozen, write_survey
 from privacy.counted import counted
 from privacy.local.bound import loss_of_all_layers
-from privacy.local.candidates import Candidate, candidates
+from privacy.local.candidates import CandidateDesign, candidates
 from privacy.local.signs import MOST_SIGNS
 from transforms.common.errors import SpecError
 
@@ -83,7 +83,7 @@ def plan(spec: str | Path, *, output: str | Path | None = None) -> PlannedSurvey
     )
 
 
-def _candidates(spec: LocalSpec) -> list[Candidate]:
+def _candidates(spec: LocalSpec) -> list[CandidateDesign]:
     try:
         found = candidates(
             spec.space,
@@ -103,7 +103,7 @@ def _candidates(spec: LocalSpec) -> list[Candidate]:
     return found
 
 
-def _document(spec: LocalSpec, found: list[Candidate]) -> dict[str, Any]:
+def _document(spec: LocalSpec, found: list[CandidateDesign]) -> dict[str, Any]:
     best, design = found[0], found[0].design
     return {
         "release": spec.release,
@@ -130,16 +130,16 @@ def _document(spec: LocalSpec, found: list[Candidate]) -> dict[str, Any]:
     }
 
 
-def _shortened(found: list[Candidate]) -> list[Candidate]:
+def _shortened(found: list[CandidateDesign]) -> list[CandidateDesign]:
     """Return the best candidate of each method, with and without a tree."""
-    kinds: dict[tuple[str, bool], Candidate] = {}
+    kinds: dict[tuple[str, bool], CandidateDesign] = {}
     for each in found:
         alike = each.name if each.method == "once" else each.method
         kinds.setdefault((alike, len(each.design.layers) > 1), each)
     return list(kinds.values())
 
 
-def _paper(spec: LocalSpec, best: Candidate) -> int:
+def _paper(spec: LocalSpec, best: CandidateDesign) -> int:
     """Return how many reports of two people can differ if everybody reports on all layers, as in the paper."""
     layers = len(best.design.layers)
     return round(
@@ -147,7 +147,7 @@ def _paper(spec: LocalSpec, best: Candidate) -> int:
     )
 
 
-def _warnings(spec: LocalSpec, best: Candidate) -> list[str]:
+def _warnings(spec: LocalSpec, best: CandidateDesign) -> list[str]:
     found = []
     if text := in_the_open(best.design, spec.people):
         found.append(f"{text}: use a delta far below 1 / people, or no delta")

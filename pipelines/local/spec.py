@@ -8,14 +8,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from pipelines.spec.document import read_document
 from pipelines.spec.errors import Problem, describe, refuse, wrong
-from pipelines.spec.fields import Duration, Number, ReleaseName, Section, Text, as_list
+from pipelines.spec.fields import Duration, FiniteNumber, ReleaseName, Section, Text, as_list
 from pipelines.spec.kinds import refuse_another
 from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.times import now
 from pipelines.spec.words import not_one_of
 from privacy.local.basis import MOST_ANSWERS
 from privacy.local.bound import MOST_COUNTED, LocalBound
-from privacy.local.candidates import Method, Series
+from privacy.local.candidates import LocalSeries, Method
 from privacy.local.design import MOST_EPSILON
 from privacy.local.mutation_space import MutationSpace, declared
 from transforms.common.errors import SpecError
@@ -55,11 +55,11 @@ class LocalSection(Section):
 
     answers: Annotated[list[Text], Field(min_length=1, max_length=MOST_ANSWERS), AfterValidator(_answers)]
     people: Annotated[int, Field(ge=2, le=MOST_PEOPLE)]
-    epsilon: Annotated[Number, Field(gt=0, le=MOST_EPSILON)]
-    delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    epsilon: Annotated[FiniteNumber, Field(gt=0, le=MOST_EPSILON)]
+    delta: Annotated[FiniteNumber, Field(ge=0, lt=1)] = 0.0
     constraint: BoundSection
     transitions: dict[Text, Annotated[list[Text], BeforeValidator(as_list), Field(min_length=1)]] | None = None
-    publish: Annotated[list[Series], BeforeValidator(as_list), Field(min_length=1)] = Field(default=["level"])
+    publish: Annotated[list[LocalSeries], BeforeValidator(as_list), Field(min_length=1)] = Field(default=["level"])
     method: Literal["auto", "mutations", "signs", "once"] = "auto"
 
     @model_validator(mode="after")
@@ -112,7 +112,7 @@ class LocalSpec:
     delta: float
     bound: LocalBound
     space: MutationSpace
-    publish: tuple[Series, ...]
+    publish: tuple[LocalSeries, ...]
     method: Method | None
     start: int
     every: int

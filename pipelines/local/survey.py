@@ -10,7 +10,7 @@ from pipelines.common.errors import ArgumentError
 from pipelines.spec.times import moment_text
 from privacy.codec import APART, Codec
 from privacy.json_values import Json, digest_of, indented, parsed
-from privacy.local.candidates import Series
+from privacy.local.candidates import LocalSeries
 from privacy.local.design import Design
 from privacy.local.document import design_from_json, design_to_json
 from transforms.common.drafts import drafted
@@ -34,7 +34,7 @@ class Survey:
     release: str
     names: tuple[str, ...]
     people: int
-    publish: tuple[Series, ...]
+    publish: tuple[LocalSeries, ...]
     start: int
     every: int
     design: Design = field(metadata=APART)

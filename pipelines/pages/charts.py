@@ -25,7 +25,7 @@ WINDOWS = 1_500
 CELLS = 200
 """Most cells of a query."""
 
-Labels = Callable[[NDArray[np.int64]], list[list[str]]]
+CellLabels = Callable[[NDArray[np.int64]], list[list[str]]]
 """Returns the labels of some cells, given their numbers [cells], int64: each cell's value of each key."""
 
 
@@ -61,7 +61,7 @@ class Chart:
     name: str
     kinds: Sequence[str]
     keys: Sequence[str]
-    labels: Labels
+    labels: CellLabels
     zero: bool
     called: str
     rest: str

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.spec.document import read_document
-from pipelines.spec.kinds import Kind, kind_of
+from pipelines.spec.kinds import SpecKind, kind_of
 from pipelines.store.folder import folder_at, is_folder
 from pipelines.store.shown import MANIFEST
 from privacy.json_values import parsed
@@ -40,7 +40,7 @@ class OtherKind:
         return found
 
 
-OTHERS: Mapping[Kind, OtherKind] = {
+OTHERS: Mapping[SpecKind, OtherKind] = {
     "devices": OtherKind(folder="pipelines.local", commands=frozenset({"ledger"})),
     "records": OtherKind(
         folder="pipelines.sanitised",
@@ -61,7 +61,7 @@ def of_other_kind(command: str, path: str) -> Callable[..., Any] | None:
     return None if entry is None or command not in entry.commands else entry.function(command, command)
 
 
-def _kind_at(path: str) -> Kind | None:
+def _kind_at(path: str) -> SpecKind | None:
     if not is_folder(path):
         return kind_of(read_document(Path(path)).content)
     refuse_unreachable([path])

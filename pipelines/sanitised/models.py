@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.errors import Problem, refuse, wrong
-from pipelines.spec.fields import Nulls, Number, ReleaseName, Section, Text, Texts
+from pipelines.spec.fields import FiniteNumber, Nulls, ReleaseName, Section, Text, Texts
 from pipelines.spec.models import FoldersSection
 from pipelines.spec.paths import within
 from pipelines.spec.words import not_one_of, show
@@ -19,7 +19,7 @@ from transforms.sources.formats.parquet import PARQUET
 FORMATS = tuple(format_.name for format_ in (PARQUET, CSV, JSONL))
 """Formats whose rows are records."""
 
-Kind = Literal["number", "category", "set", "curve"]
+AttributeKind = Literal["number", "category", "set", "curve"]
 
 _NEEDED = {
     "number": {"min": "min: 0", "max": "max: 100", "step": "step: 1"},
@@ -69,19 +69,19 @@ class ColumnSection(Section):
     """An attribute of each record, and its privacy parameters. Columns that no section names are not published."""
 
     name: Text
-    kind: Kind
-    epsilon: Annotated[Number, Field(gt=0, le=LARGEST_EPSILON)]
-    delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
-    min: Number | None = None
-    max: Number | None = None
-    step: Annotated[Number, Field(gt=0)] | None = None
-    missing: Number | Text | None = None
+    kind: AttributeKind
+    epsilon: Annotated[FiniteNumber, Field(gt=0, le=LARGEST_EPSILON)]
+    delta: Annotated[FiniteNumber, Field(ge=0, lt=1)] = 0.0
+    min: FiniteNumber | None = None
+    max: FiniteNumber | None = None
+    step: Annotated[FiniteNumber, Field(gt=0)] | None = None
+    missing: FiniteNumber | Text | None = None
     values: Annotated[list[Text], Field(min_length=1)] | None = None
-    distances: Annotated[Literal["order"] | list[list[Number]], BeforeValidator(_distances)] | None = None
+    distances: Annotated[Literal["order"] | list[list[FiniteNumber]], BeforeValidator(_distances)] | None = None
     probabilities: list[list[Text]] | None = None
     at_most: Annotated[int, Field(ge=1)] | None = None
     points: Annotated[list[Text], Field(min_length=1)] | None = None
-    total: Annotated[Number, Field(gt=0)] | None = None
+    total: Annotated[FiniteNumber, Field(gt=0)] | None = None
     metric: CurveMetric | None = None
 
     @model_validator(mode="after")

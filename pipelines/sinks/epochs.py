@@ -20,7 +20,7 @@ from pipelines.sinks.base import SinkTable
 from pipelines.sinks.load_file import END, load_schema, rows_of, write_load_file
 from pipelines.sinks.table import SINKS
 from pipelines.spec.load import Spec
-from pipelines.spec.sinks import Loaded, Side
+from pipelines.spec.sinks import Loaded, TableSide
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
 from transforms.common.errors import RefusedError
@@ -73,7 +73,7 @@ def _table(spec: Spec, loaded: Loaded) -> SinkTable:
     return SINKS[loaded.sink](loaded.name, load_schema(loaded.side, spec.queries), END[loaded.side])
 
 
-def _write(spec: Spec, store: Store, commit: Commit, side: Side, file: BinaryIO) -> int:
+def _write(spec: Spec, store: Store, commit: Commit, side: TableSide, file: BinaryIO) -> int:
     schema = load_schema(side, spec.queries)
     while True:
         files, mixed = store.files_of(commit, side)

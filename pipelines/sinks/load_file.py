@@ -10,28 +10,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.spec.sinks import Side
+from pipelines.spec.sinks import TableSide
 from pipelines.store.commit import Commit
 from transforms.aggregation.queries import Query
 from transforms.common.errors import RefusedError
 from transforms.common.output_formats import read_published
 from transforms.release.published_columns import estimates_types, nodes_types
 
-_TYPES: Mapping[Side, Callable[[Sequence[Query]], dict[str, pa.DataType]]] = {
+_TYPES: Mapping[TableSide, Callable[[Sequence[Query]], dict[str, pa.DataType]]] = {
     "estimates": estimates_types,
     "nodes": nodes_types,
 }
 
-END: Mapping[Side, str] = {"estimates": "window_end", "nodes": "node_end"}
+END: Mapping[TableSide, str] = {"estimates": "window_end", "nodes": "node_end"}
 """Column with the end of a row's time, by which the epoch of the row is known."""
 
 
-def load_schema(side: Side, queries: Sequence[Query]) -> pa.Schema:
+def load_schema(side: TableSide, queries: Sequence[Query]) -> pa.Schema:
     """Return the columns of a table of this side."""
     return pa.schema([("release", pa.string()), ("epoch", pa.int64()), *_TYPES[side](queries).items()])
 
 
-def rows_of(content: bytes, commit: Commit, *, side: Side, format_: str, schema: pa.Schema, mixed: bool) -> pa.Table:
+def rows_of(
+    content: bytes, commit: Commit, *, side: TableSide, format_: str, schema: pa.Schema, mixed: bool
+) -> pa.Table:
     """Return the rows of an epoch in a public file.
 
     Args:

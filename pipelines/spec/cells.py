@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from pipelines.spec.errors import refuse
-from pipelines.spec.fields import Number, Section, one_of
+from pipelines.spec.fields import FiniteNumber, Section, one_of
 from privacy.cells.averages import Workload
 from privacy.cells.boxes import Range
 from privacy.cells.choice import CellChoice
@@ -21,7 +21,7 @@ class CellsSection(Section):
     branching: Annotated[int, Field(ge=2, le=1024)] | None = None
     for_: Workload | Literal["listed"] = Field(default="cells", alias="for")
     height: Annotated[int, Field(ge=1, le=8)] | None = None
-    splits: Annotated[Number, Field(gt=0, lt=1)] | None = None
+    splits: Annotated[FiniteNumber, Field(gt=0, lt=1)] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:

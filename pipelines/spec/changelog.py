@@ -13,8 +13,8 @@ from pipelines.spec.fields import (
     SETTINGS,
     WORD,
     Duration,
+    FiniteNumber,
     Nulls,
-    Number,
     Section,
     Text,
     Texts,
@@ -101,10 +101,10 @@ class ChangelogSection(Section):
     timezone: Timezone | None = None
     types: dict[Text, ColumnType] = Field(default_factory=dict)
     nulls: Nulls | None = None
-    bad_rows: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    bad_rows: Annotated[FiniteNumber, Field(ge=0, lt=1)] = 0.0
     expires: Duration | None = None
     every: Duration | None = None
-    shrink: Annotated[Number, Field(ge=0, lt=1)] | None = None
+    shrink: Annotated[FiniteNumber, Field(ge=0, lt=1)] | None = None
     kafka: Text | None = None
     freshness: FreshnessRule | None = None
 

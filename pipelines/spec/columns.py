@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from pipelines.spec.document import Place, document_of
+from pipelines.spec.document import SpecPlace, document_of
 from pipelines.spec.errors import name_of
 from pipelines.spec.load import Spec
 from transforms.common.errors import ColumnError, SpecError
@@ -30,7 +30,7 @@ def with_spec_lines(inspected: Callable[[], Found], spec: Spec, *, query: int | 
     try:
         return inspected()
     except SpecError as error:
-        places: list[Place] = [] if query is None else [("queries", query, "where")]
+        places: list[SpecPlace] = [] if query is None else [("queries", query, "where")]
         if isinstance(error, ColumnError):
             places = list(_asking(error.column, spec))
         key = _KEY.match(str(error))
@@ -45,7 +45,7 @@ def with_spec_lines(inspected: Callable[[], Found], spec: Spec, *, query: int | 
         raise SpecError("\n".join(lines)) from None
 
 
-def _asking(column: str, spec: Spec) -> Iterator[Place]:
+def _asking(column: str, spec: Spec) -> Iterator[SpecPlace]:
     """Yield the places of the spec that name a column of the states."""
     if column == spec.privacy.owner:
         yield "privacy", "unit"
@@ -61,12 +61,12 @@ def _asking(column: str, spec: Spec) -> Iterator[Place]:
             yield "queries", number, "by", column
 
 
-def _named(place: Place, spec: Spec) -> str:
+def _named(place: SpecPlace, spec: Spec) -> str:
     of = f" of {spec.queries[place[1]].name!r}" if isinstance(place[1], int) else ""
     return f"{name_of(place)}{of}"
 
 
-def _text(error: SpecError, place: Place) -> str:
+def _text(error: SpecError, place: SpecPlace) -> str:
     """Return the message without its key, since the place names it, unless the key is part of the advice."""
     key = _KEY.match(str(error))
     message = str(error)[key.end() :] if key and key[2] != "types" else str(error)

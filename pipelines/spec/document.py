@@ -19,7 +19,7 @@ from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
 from transforms.common.sinks import read_bytes
 
-Place = tuple[str | int, ...]
+SpecPlace = tuple[str | int, ...]
 """Keys and positions from the top of the file to a value."""
 
 _DEEPEST = 20
@@ -46,9 +46,9 @@ class Document:
     name: str
     text: str
     content: dict[str, Any]
-    lines: dict[Place, int]
+    lines: dict[SpecPlace, int]
 
-    def line(self, place: Place) -> int:
+    def line(self, place: SpecPlace) -> int:
         """Return the line of a place, or of the nearest place above it that the file has."""
         while place and place not in self.lines:
             place = place[:-1]
@@ -141,7 +141,7 @@ class _Reader:
     """
 
     def __init__(self, name: str, constructor: Any) -> None:
-        self.lines: dict[Place, int] = {}
+        self.lines: dict[SpecPlace, int] = {}
         self._name = name
         self._scalars: dict[str, Callable[[Any], Any]] = {
             "str": _text_of,
@@ -154,7 +154,7 @@ class _Reader:
         self._seen: set[int] = set()
         self._repeated = 0
 
-    def value(self, node: Any, place: Place) -> Any:
+    def value(self, node: Any, place: SpecPlace) -> Any:
         """Return the value of a node."""
         line = self.lines.setdefault(place, node.start_mark.line + 1)
         self._repeated += id(node) in self._seen
@@ -179,7 +179,7 @@ class _Reader:
             raise self._wrong(line, f"cannot be read as {_CALLED[tag]}; put it in quotes if it is text") from None
         return value
 
-    def _mapping(self, node: Any, place: Place) -> dict[str, Any]:
+    def _mapping(self, node: Any, place: SpecPlace) -> dict[str, Any]:
         content: dict[str, Any] = {}
         merged: list[Any] = []
         for key, value in node.value:

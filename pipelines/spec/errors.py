@@ -10,10 +10,10 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from pipelines.spec.document import Document, Place
+from pipelines.spec.document import Document, SpecPlace
 from pipelines.spec.words import ALIKE, nearest, not_one_of, show
 
-Problem = tuple[Place, str]
+Problem = tuple[SpecPlace, str]
 """The place, relative to the value that a validator checks, and a message: what is wrong and what is expected."""
 
 _RULES = "rules"
@@ -89,7 +89,7 @@ def describe(error: ValidationError, document: Document, model: type[BaseModel])
     return "\n".join(f"{document.name}:{line}: {text}" for line, text in lines)
 
 
-def name_of(place: Place) -> str:
+def name_of(place: SpecPlace) -> str:
     """Return the text of a place.
 
     >>> name_of(("queries", 0, "by", "ward"))
@@ -130,7 +130,7 @@ def _scalar(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def _unknown_key(place: Place, model: type[BaseModel]) -> str:
+def _unknown_key(place: SpecPlace, model: type[BaseModel]) -> str:
     known = _known_keys(place[:-1], model)
     meant = nearest(str(place[-1]), known, alike=ALIKE)
     if meant:
@@ -138,7 +138,7 @@ def _unknown_key(place: Place, model: type[BaseModel]) -> str:
     return f"unknown key; the keys here are {', '.join(known)}"
 
 
-def _known_keys(place: Place, model: type[BaseModel]) -> list[str]:
+def _known_keys(place: SpecPlace, model: type[BaseModel]) -> list[str]:
     """Return the keys of the model at a place; positions and free keys stay at the model already found.
 
     Of several models at a place, a step that is a tag may name one. Otherwise, it is the first one.
@@ -160,7 +160,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models_in(part)
 
 
-def _in_file(place: Place, content: Any) -> Place:
+def _in_file(place: SpecPlace, content: Any) -> SpecPlace:
     """Return the place without steps that the file does not have, such as item 0 of a value that is not a list."""
     kept: list[str | int] = []
     for position, step in enumerate(place):

@@ -26,8 +26,8 @@ from pipelines.spec.words import ALIKE, nearest, not_one_of, show
 from transforms.common.zones import zone_of
 
 Parsed = TypeVar("Parsed")
-Place = TypeVar("Place")
-Kind = TypeVar("Kind")
+Key = TypeVar("Key")
+Wanted = TypeVar("Wanted")
 
 
 class Section(BaseModel):
@@ -66,9 +66,9 @@ def as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-def of_kind(values: Mapping[Place, object], kind: type[Kind]) -> dict[Place, Kind]:
-    """Return the values of a class, by their places."""
-    return {place: value for place, value in values.items() if isinstance(value, kind)}
+def of_kind(values: Mapping[Key, object], kind: type[Wanted]) -> dict[Key, Wanted]:
+    """Return the values of a class, by their keys or places."""
+    return {key: value for key, value in values.items() if isinstance(value, kind)}
 
 
 def _word_or_settings(value: Any) -> str:
@@ -152,7 +152,7 @@ def _float(value: int) -> float:
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[list[Text], BeforeValidator(as_list), Field(min_length=1)]
 Nulls = Annotated[list[Annotated[str, BeforeValidator(_not_yaml_null)]], BeforeValidator(as_list), Field(min_length=1)]
-Number = Annotated[float, BeforeValidator(_bounded), Field(allow_inf_nan=False)]
+FiniteNumber = Annotated[float, BeforeValidator(_bounded), Field(allow_inf_nan=False)]
 ReleaseName = Annotated[str, AfterValidator(_release)]
 QueryName = Annotated[str, AfterValidator(_query)]
 Timezone = Annotated[str, AfterValidator(timezone_named)]

@@ -6,12 +6,12 @@ from pipelines.spec.errors import Problem
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection
 from pipelines.spec.rules import adaptive_of
-from pipelines.spec.strategies import Strategy, choice_of
+from pipelines.spec.strategies import GivenStrategy, choice_of
 from privacy.discovery.rules import Finding, FindingTerms, query_problems, release_problems
 
 
 def finding_problems(
-    queries: list[QuerySection], strategy: Strategy, privacy: PrivacySection, *, windows: int | None
+    queries: list[QuerySection], strategy: GivenStrategy, privacy: PrivacySection, *, windows: int | None
 ) -> Iterator[Problem]:
     """Find queries whose keys cannot be found.
 

@@ -16,14 +16,14 @@ from transforms.release.marginal_tables import ALL
 MOST_NODES = 100_000
 """Most inner nodes of a hierarchy; the plan holds all of them."""
 
-Nodes = Annotated[Any, "nodes"]
+NestedValues = Annotated[Any, "nodes"]
 """Values and inner nodes, as lists and mappings."""
 
 
 class HierarchySection(Section):
     """Inner nodes over listed values, each with its values or further inner nodes below it."""
 
-    tree: Nodes
+    tree: NestedValues
     _top: tuple[Node, ...] = PrivateAttr(default=())
 
     @field_serializer("tree")

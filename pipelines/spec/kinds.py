@@ -9,9 +9,9 @@ from typing import Any, Literal
 from pipelines.spec.document import Document
 from transforms.common.errors import SpecError
 
-Kind = Literal["sums", "records", "devices", "design"]
+SpecKind = Literal["sums", "records", "devices", "design"]
 
-_WHAT: dict[Kind, tuple[str, str]] = {
+_WHAT: dict[SpecKind, tuple[str, str]] = {
     "sums": (
         "a spec of a release of sums from a changelog",
         "slackwater plan, run, evaluate, show, report, registry, metrics and ledger",
@@ -25,7 +25,7 @@ _WHAT: dict[Kind, tuple[str, str]] = {
 }
 
 
-_SIGNS: dict[Kind, set[str]] = {
+_SIGNS: dict[SpecKind, set[str]] = {
     "sums": {"changelog", "queries"},
     "records": {"sanitise"},
     "devices": {"local"},
@@ -36,7 +36,7 @@ KEYS = frozenset[str]().union(*_SIGNS.values())
 """Keys that distinguish a spec from other YAML."""
 
 
-def kind_of(content: Mapping[str, Any]) -> Kind | None:
+def kind_of(content: Mapping[str, Any]) -> SpecKind | None:
     """Return the kind of a spec; None if it has keys of no kind or of several, so that each unknown key is reported.
 
     >>> kind_of({"sanitise": "a", "columns": []}), kind_of({"queries": []}), kind_of({"sanitise": "a", "queries": []})
@@ -46,7 +46,7 @@ def kind_of(content: Mapping[str, Any]) -> Kind | None:
     return found[0] if len(found) == 1 else None
 
 
-def refuse_another(document: Document, kind: Kind) -> None:
+def refuse_another(document: Document, kind: SpecKind) -> None:
     """Refuse a spec of another kind.
 
     Raises:

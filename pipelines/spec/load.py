@@ -27,7 +27,7 @@ from pipelines.spec.times import now
 from privacy.automaton import Bound
 from privacy.constraint import Constraint
 from privacy.noise.kinds import Accounting, Mechanism
-from privacy.planning.make_plan import Split
+from privacy.planning.make_plan import BudgetSplit
 from privacy.planning.promise import Promise
 from privacy.protection import EVERYTHING, Protection
 from transforms.aggregation.queries import Query
@@ -83,7 +83,7 @@ class Privacy:
     mechanism: Literal["auto", Mechanism]
     accounting: Accounting | None
     protects: Protection = EVERYTHING
-    split: Split = "weights"
+    split: BudgetSplit = "weights"
     adaptive_data: bool = False
     states: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     bound: Bound | None = None

@@ -12,7 +12,7 @@ from pydantic import (
 
 from pipelines.spec.errors import refuse, wrong
 from pipelines.spec.fields import (
-    Number,
+    FiniteNumber,
     Section,
     Text,
 )
@@ -29,8 +29,8 @@ class MeasureSection(Section):
     mean: Text | None = None
     second_moment: Text | None = None
     variance: Text | None = None
-    min: Number | None = None
-    max: Number | None = None
+    min: FiniteNumber | None = None
+    max: FiniteNumber | None = None
     invalid: Literal["drop", "min", "max"] = "drop"
     _units: bool = PrivateAttr(default=False)
 

@@ -34,7 +34,7 @@ from pipelines.spec.rules import (
 )
 from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.sinks import SinkSection
-from pipelines.spec.strategies import Strategy
+from pipelines.spec.strategies import GivenStrategy
 from pipelines.spec.units import unit_problems
 from pipelines.spec.words import not_one_of
 from privacy.json_values import digest_of
@@ -104,7 +104,7 @@ class SpecModel(Section):
     privacy: PrivacySection
     schedule: ScheduleSection
     queries: Annotated[list[QuerySection], Field(min_length=1), AfterValidator(_unique)]
-    strategy: Strategy = "auto"
+    strategy: GivenStrategy = "auto"
     output: OutputSection
     about: AboutSection | None = None
 

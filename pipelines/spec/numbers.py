@@ -11,8 +11,8 @@ from pipelines.spec.fields import (
     LISTED,
     SETTINGS,
     WORD,
+    FiniteNumber,
     Length,
-    Number,
     Section,
     Text,
     as_list,
@@ -51,7 +51,9 @@ class MadeOfCells(Section):
 class QuantilesSection(MadeOfCells):
     """Quantiles of the values of an ordered key, for each of the numbers in the same list."""
 
-    quantiles: Annotated[list[Annotated[Number, Field(gt=0, lt=1)]], BeforeValidator(as_list), Field(min_length=1)]
+    quantiles: Annotated[
+        list[Annotated[FiniteNumber, Field(gt=0, lt=1)]], BeforeValidator(as_list), Field(min_length=1)
+    ]
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -163,7 +165,7 @@ def _shown(listed: str | int) -> str:
     return listed if isinstance(listed, str) else f"sliding: {duration_text(listed)}"
 
 
-Numbers = Annotated[
+PublishedNumbers = Annotated[
     list[
         Annotated[
             Annotated[PlainKind, WORD]

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipelines.spec.document import read_document
-from pipelines.spec.kinds import KEYS, Kind, kind_of
+from pipelines.spec.kinds import KEYS, SpecKind, kind_of
 from transforms.common.errors import SpecError
 
 T = TypeVar("T")
 
 
-def other_specs(path: Path, kind: Kind, load: Callable[[Path], T]) -> tuple[list[T], tuple[str, ...]]:
+def other_specs(path: Path, kind: SpecKind, load: Callable[[Path], T]) -> tuple[list[T], tuple[str, ...]]:
     """Return the other specs of one kind in the folder of a spec, and the paths of specs that cannot be read.
 
     Args:
@@ -27,7 +27,7 @@ def other_specs(path: Path, kind: Kind, load: Callable[[Path], T]) -> tuple[list
     for other in sorted(path.parent.iterdir()):
         if other.suffix not in (".yaml", ".yml") or other.name == path.name or other.name.startswith("."):
             continue
-        its_kind: Kind | None = None
+        its_kind: SpecKind | None = None
         with suppress(SpecError):
             its_kind = kind_of(read_document(other).content)
         try:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import Problem, refuse, wrong
-from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, Section, Text
+from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, FiniteNumber, Section, Text
 from pipelines.spec.ordered import Step
 from pipelines.spec.words import show
 from privacy.accounting.accounting import budget_problems
@@ -16,7 +16,7 @@ from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.noise.kinds import NOISE, PURE, Accounting, Mechanism
 from privacy.planning.constraint_rules import NO_CHANGES, change_problems, constraint_problems
-from privacy.planning.make_plan import Split
+from privacy.planning.make_plan import BudgetSplit
 from privacy.problems import RuleError
 from privacy.protection import EVERYTHING, Protection, Span
 
@@ -165,12 +165,12 @@ class PrivacySection(Section):
 
     unit: Text = "entry"
     protects: Protects = "everything"
-    epsilon: Annotated[Number, Field(gt=0)]
-    delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    epsilon: Annotated[FiniteNumber, Field(gt=0)]
+    delta: Annotated[FiniteNumber, Field(ge=0, lt=1)] = 0.0
     constraint: ConstraintSection | None = None
     mechanism: Literal["auto", Mechanism] = "auto"
     accounting: Accounting | None = None
-    split: Split = "weights"
+    split: BudgetSplit = "weights"
     adaptive_data: bool = False
     states: Annotated[dict[str, list[str]], Field(min_length=1), AfterValidator(_machine)] | None = None
 

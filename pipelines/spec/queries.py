@@ -16,7 +16,7 @@ from pipelines.spec.fields import (
     LIST_OR_SETTINGS,
     LISTED,
     SETTINGS,
-    Number,
+    FiniteNumber,
     QueryName,
     Section,
     Text,
@@ -27,16 +27,16 @@ from pipelines.spec.measures import MeasureSection
 from pipelines.spec.numbers import (
     MadeOfCells,
     MarginalsSection,
-    Numbers,
     PlainKind,
     PublishedNumber,
+    PublishedNumbers,
     QuantilesSection,
     RangeSection,
     RangesSection,
     SlidingSection,
 )
 from pipelines.spec.ordered import MOST_ORDERED, OrderedSection
-from pipelines.spec.strategies import Strategy
+from pipelines.spec.strategies import GivenStrategy
 from pipelines.spec.words import show
 from privacy.cells.choice import CellChoice, Purpose
 from privacy.counted import counted
@@ -61,7 +61,7 @@ from transforms.release.query_rules import (
 
 MOST_CELLS = 10_000_000
 
-Published = TypeVar("Published")
+Wanted = TypeVar("Wanted")
 
 
 def _condition(text: str) -> str:
@@ -91,9 +91,9 @@ def _key(value: Any) -> Any:
     return value
 
 
-Listed = list[Annotated[Scalar, PlainValidator(_cell)]]
+ListedCells = list[Annotated[Scalar, PlainValidator(_cell)]]
 Cells = Annotated[
-    Annotated[Listed, Field(min_length=1), LISTED]
+    Annotated[ListedCells, Field(min_length=1), LISTED]
     | Annotated[OrderedSection, SETTINGS]
     | Annotated[DiscoverSection, DISCOVER]
     | Annotated[HierarchySection, HIERARCHY],
@@ -109,11 +109,11 @@ class QuerySection(Section):
     measure: MeasureSection
     where: Annotated[Text, AfterValidator(_condition)] | None = None
     by: dict[Text, Cells] = Field(default_factory=dict)
-    publish: Numbers = Field(default_factory=lambda: list[PublishedNumber](["change"]))
-    weight: Annotated[Number, Field(gt=0)] = 1.0
-    expected: Annotated[Number, Field(gt=0)] | None = None
+    publish: PublishedNumbers = Field(default_factory=lambda: list[PublishedNumber](["change"]))
+    weight: Annotated[FiniteNumber, Field(gt=0)] = 1.0
+    expected: Annotated[FiniteNumber, Field(gt=0)] | None = None
     consistent: bool = False
-    strategy: Strategy | None = None
+    strategy: GivenStrategy | None = None
     over: CellsSection | None = Field(default=None, alias="cells")
 
     @property
@@ -121,7 +121,7 @@ class QuerySection(Section):
         """Number of cells: the product over the keys, or 1 without keys."""
         return math.prod(len(key_of(cells)) for cells in self.by.values())
 
-    def published(self, kind: type[Published]) -> dict[int, Published]:
+    def published(self, kind: type[Wanted]) -> dict[int, Wanted]:
         """Return the published numbers of one kind, by their places in the list."""
         return of_kind(dict(enumerate(self.publish)), kind)
 

@@ -6,14 +6,16 @@ from decimal import Decimal
 from pipelines.spec.numbers import PlainKind, SlidingSection
 from pipelines.spec.queries import QuerySection, key_of
 from pipelines.spec.rules import adaptive_of
-from pipelines.spec.strategies import Strategy, choice_of
+from pipelines.spec.strategies import GivenStrategy, choice_of
 from privacy.series import Series
 from privacy.strategies.choice import Choice
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.queries import Query
 
 
-def query_of(section: QuerySection, *, every: int, strategy: Strategy, distance: Mapping[str, Decimal | int]) -> Query:
+def query_of(
+    section: QuerySection, *, every: int, strategy: GivenStrategy, distance: Mapping[str, Decimal | int]
+) -> Query:
     """Return the query of a section, with the default grid of values.
 
     Keys are in the order of `QuerySection.keys`, each with its cells in the order of the spec.
@@ -61,6 +63,6 @@ def _series(number: PlainKind | SlidingSection, every: int) -> Series:
     return Series(kind="sliding", width=number.sliding // every, every=step // every)
 
 
-def _choice(section: QuerySection, strategy: Strategy) -> Choice:
+def _choice(section: QuerySection, strategy: GivenStrategy) -> Choice:
     choice = choice_of(strategy)
     return Choice(name="disjoint") if choice.name == "sliding" and not section.slides else choice

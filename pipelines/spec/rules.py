@@ -5,13 +5,13 @@ Each function yields the problems that it finds, with their places from the top 
 
 from collections.abc import Iterable, Iterator
 
-from pipelines.spec.document import Place
+from pipelines.spec.document import SpecPlace
 from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import Problem
 from pipelines.spec.numbers import SlidingSection
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection
-from pipelines.spec.strategies import AdaptiveSection, Strategy, adaptive_in, choice_of
+from pipelines.spec.strategies import AdaptiveSection, GivenStrategy, adaptive_in, choice_of
 from privacy.adaptive.base import Period
 from privacy.adaptive.table import POLICIES
 from privacy.cells.offer import CellUse
@@ -58,7 +58,7 @@ def _below(found: Iterable[RuleError], *above: str | int) -> Iterator[Problem]:
     return (((*above, *problem.path), problem.message) for problem in found)
 
 
-def _not_whole(place: Place, span: int, every: int) -> Iterator[Problem]:
+def _not_whole(place: SpecPlace, span: int, every: int) -> Iterator[Problem]:
     count, rest = divmod(span, every)
     if rest:
         fits = " or ".join(duration_text(fit * every) for fit in (count, count + 1) if fit)
@@ -68,7 +68,7 @@ def _not_whole(place: Place, span: int, every: int) -> Iterator[Problem]:
 
 
 def strategy_problems(
-    strategy: Strategy,
+    strategy: GivenStrategy,
     queries: list[QuerySection],
     *,
     privacy: PrivacySection,
@@ -87,7 +87,7 @@ def strategy_problems(
         slack: Any m consecutive windows are at least m * every - slack long, in microseconds.
     """
     numbered = list(enumerate(queries))
-    given: list[tuple[Place, Strategy, list[tuple[int, QuerySection]]]] = [
+    given: list[tuple[SpecPlace, GivenStrategy, list[tuple[int, QuerySection]]]] = [
         (("strategy",), strategy, [(place, query) for place, query in numbered if query.strategy is None])
     ]
     for place, query in numbered:
@@ -117,7 +117,7 @@ def strategy_problems(
         yield from ((above, problem.message) for problem in problems_of_strategies(choice_of(one), terms))
 
 
-def cell_problems(queries: list[QuerySection], strategy: Strategy, privacy: PrivacySection) -> Iterator[Problem]:
+def cell_problems(queries: list[QuerySection], strategy: GivenStrategy, privacy: PrivacySection) -> Iterator[Problem]:
     """Find strategies over cells that do not fit their query.
 
     Args:
@@ -170,7 +170,7 @@ def distance_problems(queries: list[QuerySection], privacy: PrivacySection) -> I
         yield from _below(near_numbers(moves=moves), "queries", place)
 
 
-def column_problems(queries: list[QuerySection], strategy: Strategy) -> Iterator[Problem]:
+def column_problems(queries: list[QuerySection], strategy: GivenStrategy) -> Iterator[Problem]:
     """Find keys with the name of a published column. Some columns exist only for quantiles or adaptive queries."""
     some = [OF_QUANTILES] if any(query.quantiles for query in queries) else []
     for query in queries:
@@ -189,13 +189,13 @@ def kind_problems(queries: list[QuerySection]) -> Iterator[Problem]:
         yield from _below(of_kinds(keys, numbers), "queries", place)
 
 
-def adaptive_of(query: QuerySection, strategy: Strategy) -> AdaptiveSection | None:
+def adaptive_of(query: QuerySection, strategy: GivenStrategy) -> AdaptiveSection | None:
     """Return how a query is published adaptively; None if all of its windows are published."""
     own = strategy if query.strategy is None else query.strategy
     return adaptive_in(own)
 
 
-def bounds_nothing(queries: list[QuerySection], strategy: Strategy, privacy: PrivacySection) -> bool:
+def bounds_nothing(queries: list[QuerySection], strategy: GivenStrategy, privacy: PrivacySection) -> bool:
     """Return whether no bound on changes is needed, because a bound on a unit's entries at a time is enough.
 
     Args:
@@ -220,7 +220,7 @@ def _setting(privacy: PrivacySection, *, windows: int | None, span: int | None) 
 
 def _not_adaptive(
     section: AdaptiveSection,
-    above: Place,
+    above: SpecPlace,
     served: list[tuple[int, QuerySection]],
     *,
     setting: Setting,

@@ -10,7 +10,7 @@ from pipelines.spec.errors import Problem, refuse
 from pipelines.spec.fields import Section
 from pipelines.spec.queries import QuerySection
 
-Side = Literal["estimates", "nodes"]
+TableSide = Literal["estimates", "nodes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Loaded:
     """A table of a sink, with the side of the release that is loaded into it."""
 
     sink: str
-    side: Side
+    side: TableSide
     name: str
 
 

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.errors import refuse, wrong
-from pipelines.spec.fields import EITHER, SETTINGS, WORD, Length, Number, Section, one_of
+from pipelines.spec.fields import EITHER, SETTINGS, WORD, FiniteNumber, Length, Section, one_of
 from pipelines.spec.words import not_one_of, show
 from privacy.adaptive.base import Policy
 from privacy.adaptive.dsat import Gains
 from privacy.adaptive.pegasus import Smooth
 from privacy.adaptive.table import POLICIES
-from privacy.strategies.choice import Choice, Form, Refine, check_weights
+from privacy.strategies.choice import Choice, FilterForm, Refine, check_weights
 from privacy.strategies.table import OFFERS
 
 
@@ -39,15 +39,15 @@ class TreeSection(Section):
 class DirectSection(Section):
     """Weights of the windows, if each level gets its own noise."""
 
-    weights: Annotated[list[Number], AfterValidator(_weights)]
+    weights: Annotated[list[FiniteNumber], AfterValidator(_weights)]
 
 
 class GainsSection(Section):
     """Gains of the controller of policy dsat."""
 
-    proportional: Annotated[Number, Field(ge=0, le=1000)] = 1.0
-    integral: Annotated[Number, Field(ge=0, le=1000)] = 0.1
-    dead_band: Annotated[Number, Field(ge=0, le=1000)] = 1.0
+    proportional: Annotated[FiniteNumber, Field(ge=0, le=1000)] = 1.0
+    integral: Annotated[FiniteNumber, Field(ge=0, le=1000)] = 0.1
+    dead_band: Annotated[FiniteNumber, Field(ge=0, le=1000)] = 1.0
 
 
 class AdaptiveSection(Section):
@@ -55,11 +55,11 @@ class AdaptiveSection(Section):
 
     policy: Annotated[str, BeforeValidator(one_of(POLICIES))]
     samples: Annotated[int, Field(ge=1)] | None = None
-    threshold: Annotated[Number, Field(ge=0, le=1e30)] | None = None
-    decisions: Annotated[Number, Field(gt=0, lt=1)] | None = None
+    threshold: Annotated[FiniteNumber, Field(ge=0, le=1e30)] | None = None
+    decisions: Annotated[FiniteNumber, Field(gt=0, lt=1)] | None = None
     gains: GainsSection | None = None
     interval: Length | None = None
-    weights: Annotated[list[Number], AfterValidator(_weights)] | None = None
+    weights: Annotated[list[FiniteNumber], AfterValidator(_weights)] | None = None
     smooth: Smooth | None = None
 
     @model_validator(mode="before")
@@ -106,7 +106,7 @@ class StrategySection(Section):
     """A strategy with settings: exactly one of these keys."""
 
     tree: TreeSection | None = None
-    factorised: Form | None = None
+    factorised: FilterForm | None = None
     direct: DirectSection | None = None
     adaptive: AdaptiveSection | None = None
 
@@ -150,18 +150,18 @@ def _bare(word: str) -> str:
     return "{adaptive: {policy: dsat, samples: 20}}" if word == "adaptive" else f"{word} to leave them to the planner"
 
 
-Strategy = Annotated[
+GivenStrategy = Annotated[
     Annotated[str, WORD] | Annotated[StrategySection, SETTINGS],
     EITHER,
     BeforeValidator(_strategy),
 ]
 
 
-def choice_of(strategy: Strategy) -> Choice:
+def choice_of(strategy: GivenStrategy) -> Choice:
     """Return the settings that a strategy fixes for the planner; none if levels are published adaptively."""
     return Choice(name=strategy) if isinstance(strategy, str) else strategy.choice()
 
 
-def adaptive_in(strategy: Strategy) -> AdaptiveSection | None:
+def adaptive_in(strategy: GivenStrategy) -> AdaptiveSection | None:
     """Return how levels are published adaptively; None if the strategy publishes all windows."""
     return None if isinstance(strategy, str) else strategy.adaptive

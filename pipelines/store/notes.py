@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pipelines.spec.kinds import Kind
+from pipelines.spec.kinds import SpecKind
 from pipelines.store.folder import folder_at
 from pipelines.store.local import LocalFolder
 from pipelines.store.record import CODEC
@@ -42,7 +42,7 @@ class Note:
         record: the release.
     """
 
-    kind: Kind
+    kind: SpecKind
     spec: str
     data: tuple[str, ...]
     epochs: int

@@ -26,14 +26,14 @@ MOST_ANSWERS = 65_535
 """Largest number of answers, so that the number of a question or of a change fits in 32 bits."""
 
 Floats = NDArray[np.float64]
-Kind = Literal["bins", "hadamard"]
+BasisKind = Literal["bins", "hadamard"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
     """Set of questions about answers 0 .. |R| - 1, and |R|, which means no answer."""
 
-    kind: Kind
+    kind: BasisKind
     answers: int
 
     def __post_init__(self) -> None:

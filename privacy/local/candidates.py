@@ -21,13 +21,13 @@ import numpy as np
 
 from privacy.local.basis import Floats, best_basis
 from privacy.local.bound import LocalBound, differing
-from privacy.local.design import SHARES, Design, Layer, Reported, per_report
+from privacy.local.design import SHARES, Design, Layer, ReportedAs, per_report
 from privacy.local.least_squares import change_variances, level_variances
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.signs import MOST_SIGNS, Signs, best_signs
 from privacy.local.symbols import Symbols, best_symbols
 
-Series = Literal["level", "change"]
+LocalSeries = Literal["level", "change"]
 Method = Literal["mutations", "signs", "once"]
 
 MOST_ARITY = 4
@@ -41,7 +41,7 @@ _OF = {"level": level_variances, "change": change_variances}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class CandidateDesign:
     """A design and the variance of its numbers for one person, if nobody changes.
 
     Attributes:
@@ -51,7 +51,7 @@ class Candidate:
     method: Method
     arity: int | None
     design: Design
-    variances: dict[Series, Floats]
+    variances: dict[LocalSeries, Floats]
 
     @property
     def name(self) -> str:
@@ -72,8 +72,8 @@ def candidates(
     windows: int,
     epsilon: float,
     delta: float = 0.0,
-    publish: Sequence[Series] = ("level",),
-) -> list[Candidate]:
+    publish: Sequence[LocalSeries] = ("level",),
+) -> list[CandidateDesign]:
     """Return all designs, the best first.
 
     Args:
@@ -94,7 +94,7 @@ def candidates(
     found = []
     for method, arity, design in _designs(space, bound, windows=windows, epsilon=epsilon, delta=delta, publish=publish):
         variances = {series: variances_of(design, series) for series in publish}
-        found.append(Candidate(method=method, arity=arity, design=design, variances=variances))
+        found.append(CandidateDesign(method=method, arity=arity, design=design, variances=variances))
     return sorted(found, key=lambda candidate: (candidate.deviation(1), len(candidate.design.layers)))
 
 
@@ -108,7 +108,7 @@ def tree(
     epsilon: float,
     delta: float = 0.0,
     method: Method = "signs",
-    publish: Sequence[Series] = ("level",),
+    publish: Sequence[LocalSeries] = ("level",),
 ) -> Design:
     """Return a tree over time with the best shares; height 1: a report in every window.
 
@@ -148,7 +148,7 @@ def tree(
     )
 
 
-def variances_of(design: Design, series: Series) -> Floats:
+def variances_of(design: Design, series: LocalSeries) -> Floats:
     """Return the variance of each number of a series, float64 [windows], for one person, if nobody changes."""
     if design.reported == "once":
         (layer,) = design.layers
@@ -170,14 +170,14 @@ def _designs(
     windows: int,
     epsilon: float,
     delta: float,
-    publish: Sequence[Series],
+    publish: Sequence[LocalSeries],
 ) -> Iterator[tuple[Method, int | None, Design]]:
     own: list[tuple[Signs | Symbols, float]] = [
         (best_symbols(space.answers + 1, Fraction(epsilon), Fraction(delta)), delta),
         (best_signs(1, Fraction(epsilon)), 0.0),
     ]
     for randomiser, of_reports in own:
-        reported: Reported = "once"
+        reported: ReportedAs = "once"
         design = Design(
             space=space,
             windows=windows,
@@ -209,7 +209,7 @@ def _designs(
                 yield method, arity if height > 1 else None, design
 
 
-def _best_shares(spans: Sequence[int], alone: Floats, windows: int, publish: Sequence[Series]) -> list[int]:
+def _best_shares(spans: Sequence[int], alone: Floats, windows: int, publish: Sequence[LocalSeries]) -> list[int]:
     """Return the shares of layers with the least sum of variances, in parts of 2^16.
 
     `alone` are the variances of nodes if everybody were in their layer. The sum is C_0 / share_0 + C_1 / share_1 + ...,

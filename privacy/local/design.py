@@ -26,7 +26,7 @@ from privacy.local.mutation_space import MutationSpace
 from privacy.local.signs import Signs
 from privacy.local.symbols import Symbols
 
-Reported = Literal["changes", "once"]
+ReportedAs = Literal["changes", "once"]
 
 SHARES = 1 << 16
 """Denominator of the shares of layers."""
@@ -72,7 +72,7 @@ class Design:
     space: MutationSpace
     windows: int
     bound: LocalBound
-    reported: Reported
+    reported: ReportedAs
     basis: Basis
     layers: tuple[Layer, ...]
     epsilon: float

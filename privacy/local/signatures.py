@@ -35,7 +35,7 @@ SECRET = 32
 SIGNATURE = 16
 """Number of bytes of a signature, which is written in hexadecimal."""
 
-Column = NDArray[np.integer]
+Wholes = NDArray[np.integer]
 
 _SIGNED = np.dtype([("window", ">u4"), ("layer", "u1"), ("symbol", ">u4"), ("sign", "i1")])
 """The bytes that a code authenticates: ten, the most significant first."""
@@ -66,7 +66,13 @@ def sign(key: bytes, reports: Reports, *, window: int) -> list[str]:
 
 
 def signatures(
-    secret: bytes, design: Design, person: Column, window: Column, layer: Column, symbol: Column, sign: Column
+    secret: bytes,
+    design: Design,
+    person: Wholes,
+    window: Wholes,
+    layer: Wholes,
+    symbol: Wholes,
+    sign: Wholes,
 ) -> list[str]:
     """Return the valid signature of each report, in hexadecimal.
 
@@ -86,7 +92,7 @@ def _keys(secret: bytes, design: Design, people: Iterable[int]) -> Iterator[byte
     return (_code(secret, prefix + person.to_bytes(8, "big")) for person in people)
 
 
-def _rows(window: Column, layer: Column, symbol: Column, sign: Column) -> list[bytes]:
+def _rows(window: Wholes, layer: Wholes, symbol: Wholes, sign: Wholes) -> list[bytes]:
     rows = np.empty(len(window), dtype=_SIGNED)
     for name, column in zip(_SIGNED.names or (), (window, layer, symbol, sign), strict=True):
         rows[name] = column

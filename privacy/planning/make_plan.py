@@ -29,7 +29,7 @@ from privacy.problems import RuleError, enforce, placed
 from privacy.strategies.table import OFFERS
 from privacy.ties import cheapest
 
-Split = Literal["weights", "relative_error"]
+BudgetSplit = Literal["weights", "relative_error"]
 
 DECIDING = " Decisions when to publish new numbers have discrete Laplace noise."
 """Part of the claim, if decisions and numbers have noise of different kinds."""
@@ -42,7 +42,7 @@ def make_plan(
     budget: Budget,
     mechanism: Mechanism | Literal["auto"],
     accounting: Accounting | None,
-    split: Split = "weights",
+    split: BudgetSplit = "weights",
     adaptive_data: bool = False,
 ) -> Plan:
     """Choose the strategies and calibrate the noise of a release.
@@ -127,7 +127,7 @@ def _plan(
     budget: Budget,
     mechanism: Mechanism,
     accounting: Accounting,
-    split: Split,
+    split: BudgetSplit,
     adaptive_data: bool,
 ) -> Plan:
     demands = [replace(d, measure=replace(d.measure, fine=NOISE[mechanism].fine)) for d in demands]
@@ -204,7 +204,7 @@ def _drafted(place: int, task: PlanningTask, setting: Setting, delta: float) -> 
 
 
 def _weights(
-    demands: Sequence[Demand], errors: Sequence[float], *, mechanism: Mechanism, split: Split
+    demands: Sequence[Demand], errors: Sequence[float], *, mechanism: Mechanism, split: BudgetSplit
 ) -> tuple[float, ...]:
     """Each query's share of the budget.
 

@@ -72,7 +72,7 @@ class Carry:
     floats: Mapping[str, Floats]
 
 
-Stepped = tuple[Ints, tuple[Floats, ...], Carry]
+StepResult = tuple[Ints, tuple[Floats, ...], Carry]
 """Noisy nodes int64 [nodes, cells], numbers float64 [numbers, cells] of each series, and the carry."""
 
 
@@ -175,7 +175,7 @@ class Strategy(Protocol):
         """
         ...
 
-    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> StepResult:
         """Return the nodes and numbers that end with these leaves, in steps of a leaf sum, and the next carry.
 
         Args:

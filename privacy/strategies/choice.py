@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Refine = Literal["none", "subtraction", "bottom_up", "least_squares"]
-Form = Literal["square_root", "leaky", "window", "arma"]
+FilterForm = Literal["square_root", "leaky", "window", "arma"]
 
 REFINES: tuple[Refine, ...] = get_args(Refine)
 
@@ -36,7 +36,7 @@ class Choice:
     branching: int | None = None
     height: int | None = None
     refine: Refine | None = None
-    form: Form | None = None
+    form: FilterForm | None = None
     weights: tuple[float, ...] | None = None
 
 

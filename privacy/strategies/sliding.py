@@ -19,7 +19,7 @@ from privacy.checks import at_least
 from privacy.problems import RuleError
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, Stepped, before_each
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, StepResult, before_each
 from privacy.strategies.candidates import Candidate, Needs, Offer, Piece, StrategyTerms, leaf_of
 from privacy.strategies.choice import Choice
 from privacy.touched import Touched, at_most
@@ -70,7 +70,7 @@ class Sliding:
     def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
         return self._nodes(self._complete(since or 0), self._complete(windows))
 
-    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> StepResult:
         """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`)."""
         for one in series:
             self._own(one)

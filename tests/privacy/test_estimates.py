@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.estimates import CONFIDENCE, Estimates, confidence_of, estimate
-from privacy.measure import KINDS, Kind, Measure
+from privacy.measure import KINDS, Measure, MeasureKind
 from privacy.noise.distributions import DiscreteLaplace
 
 LOW, HIGH = -3.0, 5.0
-RATIOS: list[Kind] = ["mean", "second_moment", "variance"]
+RATIOS: list[MeasureKind] = ["mean", "second_moment", "variance"]
 
 
 def noise_of(measure: Measure, scale: float) -> list[DiscreteLaplace]:
@@ -18,7 +18,7 @@ def noise_of(measure: Measure, scale: float) -> list[DiscreteLaplace]:
     return [DiscreteLaplace(scale * component.largest) for component in measure.components]
 
 
-def measure_of(kind: Kind, *, fine: bool = False) -> Measure:
+def measure_of(kind: MeasureKind, *, fine: bool = False) -> Measure:
     return Measure(kind=kind, low=LOW, high=HIGH, fine=fine)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from privacy.measure import KINDS, STEPS, Kind, Measure
+from privacy.measure import KINDS, STEPS, Measure, MeasureKind
 
 VALUED = [kind for kind in KINDS if kind != "count"]
 BOUNDS = [
@@ -32,7 +32,7 @@ def ends() -> st.SearchStrategy[Bounds]:
     return st.tuples(number, number).map(lambda pair: (min(pair), max(pair)))
 
 
-def measure_or_skip(kind: Kind, bounds: Bounds, *, fine: bool = False) -> Measure:
+def measure_or_skip(kind: MeasureKind, bounds: Bounds, *, fine: bool = False) -> Measure:
     try:
         return Measure(kind=kind, low=bounds[0], high=bounds[1], fine=fine)
     except ValueError:

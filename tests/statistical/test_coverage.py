@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from privacy.consistency import consistent
 from privacy.estimates import CONFIDENCE, Estimates, confidence_of, estimate
-from privacy.measure import Kind, Measure
+from privacy.measure import Measure, MeasureKind
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.noise.weighted import spreads
 
@@ -22,7 +22,7 @@ FALSE_ALARM = 1e-6
 N = 4_000
 DISTRIBUTIONS = (DiscreteLaplace, DiscreteGaussian)
 WINDOWS = (1, 12, 24)
-RATIO_CASES: list[tuple[Kind, int, float]] = [
+RATIO_CASES: list[tuple[MeasureKind, int, float]] = [
     # kind, true count, scale of the noise over a component's largest value
     ("mean", 1, 2.0),
     ("mean", 30, 4.0),

@@ -10,7 +10,7 @@ from typing import Any
 
 from transforms.common.errors import SpecError
 
-Node = dict[str, Any]
+SqlNode = dict[str, Any]
 
 _OPERATORS_ALLOWED = """
     OPERATOR_NOT OPERATOR_IS_NULL OPERATOR_IS_NOT_NULL OPERATOR_COALESCE OPERATOR_TRY OPERATOR_NULLIF
@@ -76,7 +76,7 @@ _CONSTANT = {
 _ROW_ONLY = "a condition may look at one row's columns only"
 
 
-def columns_read(statements: list[Node], text: str) -> frozenset[str]:
+def columns_read(statements: list[SqlNode], text: str) -> frozenset[str]:
     """Check the statements of the parsed text `SELECT ((text))`, and return the columns that it reads.
 
     Raises:
@@ -107,7 +107,7 @@ def columns_read(statements: list[Node], text: str) -> frozenset[str]:
     return frozenset(_columns(node["select_list"][0], text))
 
 
-def _columns(node: Node, text: str) -> Iterator[str]:
+def _columns(node: SqlNode, text: str) -> Iterator[str]:
     class_ = node["class"]
     if class_ not in _CHILDREN:
         raise _refusal(text, _CALLED.get(class_, class_.lower()))
@@ -128,7 +128,7 @@ def _columns(node: Node, text: str) -> Iterator[str]:
             yield from _columns(child, text)
 
 
-def _expressions(member: Any) -> Iterator[Node]:
+def _expressions(member: Any) -> Iterator[SqlNode]:
     """Yield the expressions in one member: a node, a list of nodes, arguments or the branches of CASE."""
     for item in member if isinstance(member, list) else [member]:
         if "class" in item:
@@ -137,7 +137,7 @@ def _expressions(member: Any) -> Iterator[Node]:
             yield from (item[key] for key in ("expression", "when_expr", "then_expr") if key in item)
 
 
-def _check_function(node: Node, text: str) -> None:
+def _check_function(node: SqlNode, text: str) -> None:
     name = node["function_name"]
     plain = not (
         node["schema"]
@@ -162,7 +162,7 @@ def _check_function(node: Node, text: str) -> None:
             raise SpecError(f"where: {text!r} has a pattern that ends with its ESCAPE; write it twice")
 
 
-def _check_type(type_: Node, text: str) -> None:
+def _check_type(type_: SqlNode, text: str) -> None:
     name = type_["type_name"].upper()
     constants = all(child["class"] == "CONSTANT" for child in type_["children"])
     if type_["class"] != "TYPE" or name not in _TYPES or type_["schema"] or type_["catalog"] or not constants:

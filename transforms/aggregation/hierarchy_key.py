@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-Value = str | int | bool
+Scalar = str | int | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Node:
         below: Nodes below it; empty for a value.
     """
 
-    name: Value
+    name: Scalar
     below: tuple["Node", ...] = ()
 
 
@@ -54,9 +54,9 @@ class Hierarchy:
     levels: tuple[Level, ...]
 
 
-def values_of(nodes: Sequence[Node]) -> tuple[Value, ...]:
+def values_of(nodes: Sequence[Node]) -> tuple[Scalar, ...]:
     """Return the values below some nodes, in order."""
-    found: list[Value] = []
+    found: list[Scalar] = []
     for node in nodes:
         found.extend(values_of(node.below) if node.below else (node.name,))
     return tuple(found)

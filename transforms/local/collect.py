@@ -16,7 +16,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from privacy.local.candidates import Series
+from privacy.local.candidates import LocalSeries
 from privacy.local.client import Reports
 from privacy.local.collector import changes, levels
 from privacy.local.design import Design
@@ -36,7 +36,7 @@ BLOCK = 1 << 20
 
 QUALITY = "quality"
 
-Node = tuple[int, int]
+LayerNode = tuple[int, int]
 """Layer and number of a node."""
 
 
@@ -58,7 +58,7 @@ class Collection:
     design: Design
     people: int
     names: tuple[str, ...]
-    publish: tuple[Series, ...]
+    publish: tuple[LocalSeries, ...]
     start: int
     every: int
     windows: int
@@ -140,7 +140,7 @@ def secret_of(content: bytes) -> bytes:
     return secret
 
 
-def counted(design: Design, window: int, tables: Iterable[pa.Table]) -> tuple[dict[Node, Tally], Quality]:
+def counted(design: Design, window: int, tables: Iterable[pa.Table]) -> tuple[dict[LayerNode, Tally], Quality]:
     """Return tallies of the reports on a window, and the quality of the reports.
 
     Args:
@@ -155,7 +155,7 @@ def counted(design: Design, window: int, tables: Iterable[pa.Table]) -> tuple[di
     return {(layer, window // design.layers[layer].span): one for layer, one in found.items()}, quality
 
 
-def estimates_table(collection: Collection, tallies: dict[Node, Tally]) -> pa.Table:
+def estimates_table(collection: Collection, tallies: dict[LayerNode, Tally]) -> pa.Table:
     """Return a row for each series, closed window and answer; the set of rows does not depend on the reports."""
     of = {"level": levels, "change": changes}
     windows, answers = collection.windows, len(collection.names)
@@ -215,7 +215,7 @@ class _Count(beam.DoFn):
 
     def process(
         self, part: tuple[tuple[int, int], Iterable[bytes]]
-    ) -> Iterator[tuple[Node, int, bytes] | beam.pvalue.TaggedOutput[Literal["quality"], Quality]]:
+    ) -> Iterator[tuple[LayerNode, int, bytes] | beam.pvalue.TaggedOutput[Literal["quality"], Quality]]:
         (window, _), payloads = part
         tallies, quality = counted(self._design, window, map(from_bytes, payloads))
         yield beam.pvalue.TaggedOutput(QUALITY, quality)
@@ -223,8 +223,8 @@ class _Count(beam.DoFn):
             yield node, one.reports, one.sums.astype(np.int64).tobytes()
 
 
-def _estimated(_: bytes, parts: list[tuple[Node, int, bytes]], collection: Collection) -> bytes:
-    tallies: dict[Node, Tally] = {}
+def _estimated(_: bytes, parts: list[tuple[LayerNode, int, bytes]], collection: Collection) -> bytes:
+    tallies: dict[LayerNode, Tally] = {}
     for node, reports, payload in parts:
         none = empty(collection.design, node[0])
         sums = np.frombuffer(payload, dtype=np.int64).reshape(none.sums.shape)

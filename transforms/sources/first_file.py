@@ -22,10 +22,10 @@ from transforms.common.source import Source
 from transforms.sources.columns.sides import Side, find, members, struct_fields
 from transforms.sources.formats.format import Format
 
-Asked = Literal["number", "time"] | None
+ColumnUse = Literal["number", "time"] | None
 """Kind that a query needs a column to have; None: any kind."""
 
-_USUAL: dict[Asked, str] = {"number": "float64", "time": "timestamp", None: "string"}
+_USUAL: dict[ColumnUse, str] = {"number": "float64", "time": "timestamp", None: "string"}
 _SEPARATORS = re.compile(r"[;\t|]")
 _CALLED = {";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
 _COMMAS = "write the file with commas between columns"
@@ -118,7 +118,7 @@ class FirstFile:
             )
         return kind
 
-    def state_kind(self, column: str, *, asked: Asked, key: str) -> str:
+    def state_kind(self, column: str, *, asked: ColumnUse, key: str) -> str:
         """Return the kind of a state's column, which is the same on both sides.
 
         Args:

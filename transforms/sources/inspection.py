@@ -14,8 +14,8 @@ from transforms.sources.files.listing import Listed, find, matching
 from transforms.sources.files.opening import UNREADABLE, why
 from transforms.sources.files.snapshot_paths import glob_of, snapshot_files
 from transforms.sources.files.topic_segments import is_of_topic
-from transforms.sources.first_file import Asked, FirstFile
-from transforms.sources.formats.format import Sample
+from transforms.sources.first_file import ColumnUse, FirstFile
+from transforms.sources.formats.format import FirstRows
 from transforms.sources.formats.table import FORMATS
 
 
@@ -67,7 +67,7 @@ def inspect_rows(
     return _layout(first, (), _asked(numbers, others, times))
 
 
-def _asked(numbers: frozenset[str], others: frozenset[str], times: frozenset[str]) -> dict[str, Asked]:
+def _asked(numbers: frozenset[str], others: frozenset[str], times: frozenset[str]) -> dict[str, ColumnUse]:
     return {**dict.fromkeys(others), **dict.fromkeys(times, "time"), **dict.fromkeys(numbers, "number")}
 
 
@@ -112,7 +112,7 @@ def refuse_changed(layout: Layout) -> None:
             )
 
 
-def sample(source: Source, path: str | None) -> Sample:
+def sample(source: Source, path: str | None) -> FirstRows:
     """Return the schema of a file, and its first rows as texts by path; no rows for Parquet and Avro.
 
     For events they are those of the states. Columns of text are strings, or structs and lists if JSON has objects and
@@ -138,7 +138,7 @@ def _first_file(source: Source, first: str | None) -> FirstFile:
     return FirstFile(source=source, format=format_, path=first, schema=schema, rows=rows, sides=sides)
 
 
-def _layout(first: FirstFile, found: tuple[Listed, ...], asked: Mapping[str, Asked]) -> Layout:
+def _layout(first: FirstFile, found: tuple[Listed, ...], asked: Mapping[str, ColumnUse]) -> Layout:
     source = first.source
     first.check_sides()
     if source.time is not None:
@@ -163,7 +163,7 @@ def _layout(first: FirstFile, found: tuple[Listed, ...], asked: Mapping[str, Ask
     )
 
 
-def _kind(first: FirstFile, column: str, asked: Asked) -> str:
+def _kind(first: FirstFile, column: str, asked: ColumnUse) -> str:
     key = "privacy.unit" if column == first.source.owner else "queries"
     try:
         return first.state_kind(column, asked=asked, key=key)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy.noise.exact.bounds import exponential
-from privacy.noise.exact.words import Lengths, Source, Unsigned
+from privacy.noise.exact.words import Lengths, Unsigned, WordSource
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ SERIES = tuple((-1) ** n / factorial(n) for n in range(10, -1, -1))
 
 
 def accept(
-    first: Unsigned, exponent: Floats, exact: Callable[[int], Fraction], *, lengths: Lengths, words: Source
+    first: Unsigned, exponent: Floats, exact: Callable[[int], Fraction], *, lengths: Lengths, words: WordSource
 ) -> NDArray[np.bool_]:
     """Return whether each uniform number U is below exp(-x).
 
@@ -58,7 +58,7 @@ def probability(x: Floats) -> Floats:
     return sums
 
 
-def _undecided(uniform: int, x: Fraction, step: int, words: Source) -> bool:
+def _undecided(uniform: int, x: Fraction, step: int, words: WordSource) -> bool:
     bits = step
     while True:
         lower, upper = exponential(x, bits + step)

@@ -6,7 +6,7 @@ A number x >= 0 is enclosed by integers lower <= 2^bits x <= upper. Proofs: docs
 from dataclasses import dataclass
 from fractions import Fraction
 
-Bounds = tuple[int, int]
+Enclosure = tuple[int, int]
 
 GUARD = 16
 """Extra bits while an exponential is computed."""
@@ -35,7 +35,7 @@ def gaussian(scale: float) -> Law:
     return Law(Fraction(0), 1 / (2 * Fraction(scale) ** 2))
 
 
-def exponential(x: Fraction, bits: int) -> Bounds:
+def exponential(x: Fraction, bits: int) -> Enclosure:
     """Return bounds of exp(-x) for x >= 0.
 
     >>> exponential(Fraction(1), 20)  # 2^20 / e = 385749.5
@@ -54,7 +54,7 @@ def exponential(x: Fraction, bits: int) -> Bounds:
     return bounds[0] >> extra, -(-bounds[1] >> extra)
 
 
-def series(y: Fraction, bits: int) -> Bounds:
+def series(y: Fraction, bits: int) -> Enclosure:
     """Return bounds of exp(y) for 0 <= y < 1, by its series, whose terms are not negative.
 
     >>> series(Fraction(1, 2), 20)  # 2^20 exp(1 / 2) = 1728809.6
@@ -71,7 +71,7 @@ def series(y: Fraction, bits: int) -> Bounds:
     return lower, upper + most
 
 
-def product(one: Bounds, other: Bounds, bits: int) -> Bounds:
+def product(one: Enclosure, other: Enclosure, bits: int) -> Enclosure:
     """Return bounds of a product of two numbers between 0 and 1.
 
     Args:
@@ -110,7 +110,7 @@ def cumulative(law: Law, *, folded: bool, bits: int, margin: int) -> Cumulative:
     """
     precise = bits + margin
     one = 1 << precise
-    weight: Bounds = (one, one)
+    weight: Enclosure = (one, one)
     ratio = exponential(law.linear + law.square, precise)
     step = exponential(2 * law.square, precise)
     geometric = not law.square

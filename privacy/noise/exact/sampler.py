@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from privacy.noise.exact.acceptance import accept
 from privacy.noise.exact.bounds import Law
 from privacy.noise.exact.table import Table, make_table
-from privacy.noise.exact.words import LENGTHS, Lengths, Source, system_words
+from privacy.noise.exact.words import LENGTHS, Lengths, WordSource, system_words
 
 Integers = NDArray[np.int64]
 
@@ -48,7 +48,7 @@ class Sampler:
 
     table: Table
     place_bits: int
-    words: Source = system_words
+    words: WordSource = system_words
 
     def sample(self, size: int) -> Integers:
         """Return `size` independent samples."""
@@ -103,7 +103,7 @@ def _signed(magnitude: Integers, negative: Integers) -> Integers:
 
 
 def make_sampler(
-    law: Callable[[float], Law], scale: float, *, lengths: Lengths = LENGTHS, words: Source = system_words
+    law: Callable[[float], Law], scale: float, *, lengths: Lengths = LENGTHS, words: WordSource = system_words
 ) -> Sampler:
     """Return the sampler of noise of one scale.
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy.noise.exact.bounds import Law, cumulative
-from privacy.noise.exact.words import Lengths, Source, Unsigned
+from privacy.noise.exact.words import Lengths, Unsigned, WordSource
 
 MARGIN = 40
 """Extra bits of the first bounds of a threshold."""
@@ -38,7 +38,7 @@ class Table:
     direct: NDArray[np.int32]
     ratios: NDArray[np.int64]
 
-    def sample(self, first: Unsigned, words: Source) -> NDArray[np.int64]:
+    def sample(self, first: Unsigned, words: WordSource) -> NDArray[np.int64]:
         """Return independent samples of |N|; their uniform numbers begin with these words of `short` bits."""
         sampled = self.direct[first].astype(np.int64)
         if (sampled < 0).any():
@@ -51,7 +51,7 @@ class Table:
             sampled[open_] = found
         return sampled
 
-    def _undecided(self, uniform: int, words: Source) -> int:
+    def _undecided(self, uniform: int, words: WordSource) -> int:
         """Return the sample if the first `long` bits of U are equal to a threshold."""
         bits = step = self.lengths.long
         while True:

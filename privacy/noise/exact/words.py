@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Unsigned = NDArray[np.unsignedinteger[Any]]
 
-Source = Callable[[int, int], Unsigned]
+WordSource = Callable[[int, int], Unsigned]
 """Given a number of bits (1 to 64) and a size, returns an array of `size` independent uniform words of that length."""
 
 _KINDS = tuple(np.dtype(kind) for kind in (np.uint8, np.uint16, np.uint32, np.uint64))

@@ -22,7 +22,7 @@ from privacy.checks import at_least
 from privacy.problems import RuleError
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, Stepped
+from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, StepResult
 from privacy.strategies.candidates import Candidate, Needs, Offer, StrategyTerms, whole
 from privacy.strategies.choice import Choice
 from privacy.strategies.direct.levels import OfLevels
@@ -49,7 +49,7 @@ class Direct(OfLevels):
         if self.windows is not None:
             at_least("windows", self.windows, 1)
 
-    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> StepResult:
         """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`)."""
         if carry is None:
             start, since = 0, None

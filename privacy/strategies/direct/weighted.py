@@ -28,7 +28,7 @@ from privacy.counted import counted
 from privacy.problems import RuleError
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, Stepped
+from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, StepResult
 from privacy.strategies.candidates import Candidate, Needs, StrategyTerms, whole
 from privacy.strategies.choice import MOST_WEIGHTS, check_weights
 from privacy.strategies.direct.levels import OfLevels
@@ -78,7 +78,7 @@ class WeightedLevels(OfLevels):
         found: Floats = each[(nodes.end - 1) % len(each)]
         return found
 
-    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> StepResult:
         """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`)."""
         if carry is None:
             start, level, rows = 0, leaves[:1], leaves[1:]

@@ -30,7 +30,7 @@ import numpy as np
 from privacy.checks import at_least
 from privacy.series import BEFORE_ALL, Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, Stepped
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, StepResult
 from privacy.strategies.factorised import apart as in_span
 from privacy.strategies.factorised.coefficient_kernel import Coefficients
 from privacy.strategies.factorised.exponential_kernel import Exponentials
@@ -125,7 +125,7 @@ class Factorised:
         ends = np.arange(first, self.leaves(windows) + 1 - int(self.initial_level), dtype=np.int64)
         return Nodes(layer=np.zeros_like(ends), begin=np.where(ends == 0, BEFORE_ALL, ends - 1), end=ends)
 
-    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> StepResult:
         """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`).
 
         Args:

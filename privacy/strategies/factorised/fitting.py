@@ -32,7 +32,7 @@ from privacy.problems import RuleError
 from privacy.series import Series
 from privacy.strategies.base import Floats
 from privacy.strategies.candidates import LARGEST_STATE, Candidate, Needs, Offer, StrategyTerms, whole
-from privacy.strategies.choice import Choice, Form
+from privacy.strategies.choice import Choice, FilterForm
 from privacy.strategies.factorised.coefficient_kernel import Coefficients
 from privacy.strategies.factorised.exponential_kernel import WEIGHT, Exponentials, Pole
 from privacy.strategies.factorised.factorised import Factorised
@@ -48,7 +48,7 @@ DIGITS = 9
 
 
 def fit(
-    form: Form,
+    form: FilterForm,
     *,
     windows: int | None,
     over: int,
@@ -217,7 +217,7 @@ def _exponentials(over: int, leak: float, low: float) -> Exponentials:
     return Exponentials(poles=dyadic(*zolotarev(leak, low, 4 if over < LONG else 5)))
 
 
-FAMILIES: dict[Form, _Family] = {
+FAMILIES: dict[FilterForm, _Family] = {
     "square_root": _Family(lambda over: Coefficients(), None),
     "leaky": _Family(lambda over, leak: Coefficients(leak=leak), lambda over: ()),
     "arma": _Family(_exponentials, lambda over: (1 / over,)),

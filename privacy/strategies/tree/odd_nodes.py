@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from privacy.checks import at_least
 
-Counts = NDArray[np.int64]
-Pair = tuple[Counts, Counts]
+Ints = NDArray[np.int64]
+Pair = tuple[Ints, Ints]
 """Largest numbers of odd nodes for an even and for an odd total number of toggles."""
 
 MOST_EXACT = 2048
@@ -215,7 +215,7 @@ def _at_best(span: int, places: range, branching: int, layers: int, windows: int
     return int((np.maximum(*head) + inner * max(whole) + np.maximum(*tail)).max())
 
 
-def _row(count: Counts, whole: tuple[int, int]) -> Pair:
+def _row(count: Ints, whole: tuple[int, int]) -> Pair:
     """Return the values of `count` whole nodes, of which as many as the parity allows are odd.
 
     That is best: with and under an odd node there cannot be fewer odd nodes than with an even one. The difference d is

@@ -23,7 +23,7 @@ from typing import Generic
 import numpy as np
 
 from privacy.series import BEFORE_ALL, Ints, Series
-from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, Stepped, before_each
+from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, StepResult, before_each
 from privacy.strategies.choice import Refine
 from privacy.strategies.tree.covers import Runs, cover_runs, walk_runs
 from privacy.strategies.tree.layering import Layering, joined
@@ -66,7 +66,7 @@ def step(
     with_initial: bool,
     series: Sequence[Series],
     sample: SampleNodes,
-) -> Stepped:
+) -> StepResult:
     """Return the result of `Strategy.step` for a forest.
 
     Args:

@@ -48,7 +48,7 @@ import numpy as np
 from privacy.checks import at_least
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, Stepped
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, StepResult
 from privacy.strategies.choice import Refine
 from privacy.strategies.tree import apart as tree_apart
 from privacy.strategies.tree import norms as tree_norms
@@ -172,7 +172,7 @@ class Tree:
         ordered = Nodes(layer=found.layer[order], begin=found.begin[order], end=found.end[order])
         return joined([INITIAL, ordered]) if self.initial_level and since is None else ordered
 
-    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> StepResult:
         """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`)."""
         self._within(len(leaves) - 1 if carry is None else carry.windows + len(leaves))
         return step(

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.sinks.load_file import load_schema, rows_of, write_load_file
-from pipelines.spec.sinks import Side
+from pipelines.spec.sinks import TableSide
 from pipelines.store.loads import Loads
 from pipelines.store.local import LocalFolder
 from tests.pipelines.spec_text import GOOD, loaded
@@ -22,7 +22,7 @@ from transforms.release.published_columns import TIME
 SECOND = replace(record(2), attempt="000002-8d1f0c22aa93b7e4")
 
 
-def public(side: Side, tmp_path: Path, *, format_: str = "parquet", extra: bool = False) -> bytes:
+def public(side: TableSide, tmp_path: Path, *, format_: str = "parquet", extra: bool = False) -> bytes:
     """A file of three epochs with one row each, of which the first has no begin; more columns if asked."""
     schema = schema_of(side, tmp_path)
     columns = {}
@@ -42,13 +42,13 @@ def public(side: Side, tmp_path: Path, *, format_: str = "parquet", extra: bool 
     return path.read_bytes()
 
 
-def schema_of(side: Side, tmp_path: Path) -> pa.Schema:
+def schema_of(side: TableSide, tmp_path: Path) -> pa.Schema:
     return load_schema(side, loaded(tmp_path, GOOD).queries)
 
 
 @pytest.mark.parametrize("format_", OUTPUT_FORMATS)
 @pytest.mark.parametrize("side", ["estimates", "nodes"])
-def test_the_rows_of_an_epoch_are_the_same_from_every_format(side: Side, format_: str, tmp_path: Path) -> None:
+def test_the_rows_of_an_epoch_are_the_same_from_every_format(side: TableSide, format_: str, tmp_path: Path) -> None:
     content, schema = public(side, tmp_path, format_=format_, extra=True), schema_of(side, tmp_path)
     ends = "window_end" if side == "estimates" else "node_end"
 

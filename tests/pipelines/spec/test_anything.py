@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.spec.document import Place, read_document
+from pipelines.spec.document import SpecPlace, read_document
 from pipelines.spec.load import load
 from tests.pipelines.spec_text import GOOD, loaded
 from tests.searches import examples
@@ -32,7 +32,7 @@ ANYTHING = st.recursive(
 )
 
 
-def _places(value: Any, place: Place = ()) -> list[Place]:
+def _places(value: Any, place: SpecPlace = ()) -> list[SpecPlace]:
     """Every place in a document, from the top down."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     below = [

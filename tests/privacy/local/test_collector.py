@@ -9,7 +9,7 @@ import pytest
 
 from privacy.local.basis import Basis, Floats, transformed
 from privacy.local.bound import LocalBound
-from privacy.local.candidates import Candidate, Method, candidates, tree, variances_of
+from privacy.local.candidates import CandidateDesign, Method, candidates, tree, variances_of
 from privacy.local.client import Reports, enrol, report
 from privacy.local.collector import changes, covariance, levels
 from privacy.local.design import SHARES, Design, Layer
@@ -137,7 +137,7 @@ def simulated(design: Design, truth: np.ndarray, absent: float = 0.0) -> dict[tu
 
 
 def best(candidate: str, space: MutationSpace, windows: int) -> Design:
-    found: list[Candidate] = candidates(space, TWICE, windows=windows, epsilon=4.0)
+    found: list[CandidateDesign] = candidates(space, TWICE, windows=windows, epsilon=4.0)
     return next(each.design for each in found if each.name.startswith(candidate))
 
 

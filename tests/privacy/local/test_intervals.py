@@ -8,7 +8,7 @@ import pytest
 from scipy.signal import fftconvolve
 from scipy.stats import binom, norm
 
-from privacy.local.basis import Basis, Floats, Kind
+from privacy.local.basis import Basis, BasisKind, Floats
 from privacy.local.bound import LocalBound
 from privacy.local.candidates import tree, variances_of
 from privacy.local.collector import _nodes, _summed, changes, levels
@@ -249,7 +249,7 @@ def test_half_widths_are_those_of_the_two_theorems() -> None:
 @pytest.mark.parametrize(("kind", "answers"), [(None, 1), (None, 3), ("bins", 1), ("bins", 3), ("hadamard", 3)])
 @pytest.mark.parametrize("epsilon", [1.0, 6.0])
 def test_bounds_of_answers_reported_once_cover_the_effect_of_a_report(
-    kind: Kind | None, answers: int, epsilon: float
+    kind: BasisKind | None, answers: int, epsilon: float
 ) -> None:
     """From the probabilities of one report, for any answer. 40 of 100 people report in a window, then all."""
     space, basis = MutationSpace(answers=answers), Basis(kind=kind or "bins", answers=answers)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from privacy.noise.exact.words import Source, Unsigned
+from privacy.noise.exact.words import Unsigned, WordSource
 
 
 class EndOfScriptError(Exception):
@@ -16,7 +16,7 @@ class EndOfScriptError(Exception):
         self.bits = bits
 
 
-def scripted(words: Sequence[tuple[int, int]]) -> Source:
+def scripted(words: Sequence[tuple[int, int]]) -> WordSource:
     """Return a source of these (bits, word), in this order; it checks the number of bits that the sampler asks for."""
     left = iter(words)
 
@@ -34,7 +34,7 @@ def scripted(words: Sequence[tuple[int, int]]) -> Source:
     return source
 
 
-def outcomes(run: Callable[[Source], object], least: Fraction) -> Iterator[tuple[object, Fraction]]:
+def outcomes(run: Callable[[WordSource], object], least: Fraction) -> Iterator[tuple[object, Fraction]]:
     """Yield each outcome of `run`, with the probability of the words that lead to it.
 
     All words of all requested lengths are enumerated, depth first. Words that are less likely than `least` are not

@@ -23,7 +23,7 @@ from privacy.planning.plan import Plan, stddev
 from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import MOST_OF_OWNER, of_events, of_net
 from privacy.planning.spent import covered
-from privacy.series import Kind, Series
+from privacy.series import Series, SeriesKind
 from privacy.strategies.choice import Choice
 from tests.privacy.steps import exact_nodes
 from tests.searches import examples
@@ -47,7 +47,7 @@ WITH_DELTA: list[tuple[Mechanism, Accounting, float]] = [
 
 
 def demand(
-    kinds: tuple[Kind, ...] = ("change",),
+    kinds: tuple[SeriesKind, ...] = ("change",),
     *,
     measure: Measure | None = None,
     cells: int = 1,

@@ -18,7 +18,7 @@ from privacy.planning.plan import Plan, stddev
 from privacy.planning.planner import PlanningTask, options
 from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_net
-from privacy.series import Kind, Series
+from privacy.series import Series, SeriesKind
 from privacy.strategies.choice import Choice
 from privacy.strategies.sliding import Sliding
 from privacy.strategies.tree.tree import Tree
@@ -182,7 +182,7 @@ def test_sliding_windows_that_are_alone_are_made_of_the_longest_leaves_that_fit(
 
 
 def made(
-    *kinds: Kind,
+    *kinds: SeriesKind,
     windows: int = 1024,
     changes: int = 4,
     epsilon: float = 1.0,

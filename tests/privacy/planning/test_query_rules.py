@@ -8,7 +8,7 @@ from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
-from privacy.planning.make_plan import Split, make_plan
+from privacy.planning.make_plan import BudgetSplit, make_plan
 from privacy.planning.promise import Promise
 from privacy.problems import RuleError
 from privacy.protection import Span
@@ -38,7 +38,7 @@ MEAN = replace(COUNT, measure=Measure(kind="mean", low=0, high=9))
         (replace(COUNT, choice=Choice(name="factorised")), "weights", "factorised needs Gaussian noise; give privacy"),
     ],
 )
-def test_demands_that_a_spec_may_not_have_are_refused(demand: Demand, split: Split, error: str) -> None:
+def test_demands_that_a_spec_may_not_have_are_refused(demand: Demand, split: BudgetSplit, error: str) -> None:
     promise = Promise(constraint=AtMost(2), window=10, windows=5, owner=False)
 
     with pytest.raises(RuleError, match=error):

@@ -22,7 +22,7 @@ from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
 from privacy.planning.promise import Promise
 from privacy.protection import Span
-from privacy.series import Family, Kind, Series, totals
+from privacy.series import Family, Series, SeriesKind, totals
 from privacy.smoothing.segments import Segment
 from privacy.strategies.choice import REFINES, Choice
 from privacy.strategies.factorised.fitting import FAMILIES
@@ -44,7 +44,7 @@ DAY = 86_400_000_000
 MEASURES = (Measure(kind="count"), Measure(kind="mean", low=0, high=10))
 
 
-def plan_for(kinds: tuple[Kind, ...], cells: int, windows: int) -> Plan:
+def plan_for(kinds: tuple[SeriesKind, ...], cells: int, windows: int) -> Plan:
     """Return a plan for a count with these kinds and the changes of a mean, at epsilon 1."""
     demands = [
         Demand(
@@ -211,7 +211,7 @@ def test_noise_is_added_to_the_exact_sums_without_changing_them() -> None:
     [(("level",), "net", True), (("change",), "net", False), (("level", "left"), "left", False)],
 )
 def test_the_initial_level_is_a_published_node_only_if_it_is_released(
-    kinds: tuple[Kind, ...], family: Family, initial_level: bool
+    kinds: tuple[SeriesKind, ...], family: Family, initial_level: bool
 ) -> None:
     plan = plan_for(kinds, 500, 2)
     key: NodeKey = (BOUNDED, 0, family, 0)

@@ -10,8 +10,8 @@ import pyarrow as pa
 from transforms.sources.files.opening import OversizeError
 from transforms.sources.formats.avro_memory import DECIMAL
 from transforms.sources.formats.avro_unpacked import Unpacked
-from transforms.sources.formats.envelopes import Path
-from transforms.sources.formats.format import Record
+from transforms.sources.formats.envelopes import FieldPath
+from transforms.sources.formats.format import JsonRecord
 
 _PRIMITIVE = {
     "boolean": pa.bool_(),
@@ -33,7 +33,7 @@ _LOGICAL = {
 _NONE_THAT_SERVES = pa.list_(pa.null())
 
 
-def blocks(stream: pa.NativeFile) -> Iterator[tuple[list[Record], dict[Path, pa.DataType]]]:
+def blocks(stream: pa.NativeFile) -> Iterator[tuple[list[JsonRecord], dict[FieldPath, pa.DataType]]]:
     """Yield some records of each block, and the types of all members of their objects.
 
     Raises:
@@ -56,7 +56,7 @@ def blocks(stream: pa.NativeFile) -> Iterator[tuple[list[Record], dict[Path, pa.
         raise pa.ArrowInvalid(type(error).__name__) from None
 
 
-def types_of(stream: pa.NativeFile) -> dict[Path, pa.DataType]:
+def types_of(stream: pa.NativeFile) -> dict[FieldPath, pa.DataType]:
     """Return the types of all members of the records' objects, even without records.
 
     Raises:
@@ -88,9 +88,9 @@ def column(values: list[Any], type_: pa.DataType) -> pa.Array:
         raise pa.ArrowInvalid(type(error).__name__) from None
 
 
-def _types(schema: Any) -> dict[Path, pa.DataType]:
+def _types(schema: Any) -> dict[FieldPath, pa.DataType]:
     """Return the types of the members of the record, and of the records in it."""
-    found: dict[Path, pa.DataType] = {}
+    found: dict[FieldPath, pa.DataType] = {}
     for member in schema["fields"]:
         inner = _not_null(member["type"])
         if isinstance(inner, dict) and inner["type"] == "record":

@@ -22,7 +22,7 @@ from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import normalise
 from transforms.sources.files.opening import FIRST_BYTES, UNREADABLE, OversizeError, first_lines, open_stream, why
 from transforms.sources.formats.csv_parser import CsvParser
-from transforms.sources.formats.format import Format, Sample, Split
+from transforms.sources.formats.format import FirstRows, Format, Split
 
 _BLOCK, _LEAST_BLOCK = 1 << 23, 1 << 22  # bytes: the most, and the least if memory is scarce; no row may be longer
 _HEADER = 1 << 20
@@ -216,7 +216,7 @@ def _raw(table: pa.Table, layout: Layout, *, substituted: bool) -> pa.Table:
     return pa.table(columns)
 
 
-def _sample(source: Source, path: str) -> Sample:
+def _sample(source: Source, path: str) -> FirstRows:
     with open_stream(path) as stream:
         table = _first_rows(source, first_lines(stream))
     return pa.schema([(name, pa.string()) for name in table.column_names]), table

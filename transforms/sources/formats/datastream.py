@@ -11,7 +11,7 @@ from transforms.sources.formats.datastream_avro import read_avro
 from transforms.sources.formats.datastream_events import fields, unwrap
 from transforms.sources.formats.envelope_samples import avro_columns, columns_in, states_in
 from transforms.sources.formats.envelopes import Unwrapped
-from transforms.sources.formats.format import Envelope, Format, Parts, Record, Sample, Split
+from transforms.sources.formats.format import Envelope, FirstRows, Format, JsonRecord, Parts, Split
 from transforms.sources.formats.json_columns import parse_paths
 from transforms.sources.formats.json_lines import read_json_lines
 from transforms.sources.formats.json_samples import columns_of, objects
@@ -29,7 +29,7 @@ def _is_lines(path: str) -> bool:
     return not path.endswith(_AVRO)
 
 
-def _sample(source: Source, path: str) -> Sample:
+def _sample(source: Source, path: str) -> FirstRows:
     # The owner is a column of the payload, even in deletions.
     keys = (source.entry,) if source.owner is None else (source.entry, source.owner)
     with open_stream(path, source.kafka) as stream:
@@ -49,11 +49,11 @@ def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
     return unwrap(parse_paths(block, rows, fields(layout)), layout)
 
 
-def _claims(record: Record) -> bool:
+def _claims(record: JsonRecord) -> bool:
     return {"uuid", _STATE, "source_metadata"} <= record.keys()
 
 
-def _key(record: Record) -> str | None:
+def _key(record: JsonRecord) -> str | None:
     """Return the one column that Datastream names as the key; None if it does not."""
     metadata = record.get("source_metadata")
     keys = metadata.get("primary_keys") if isinstance(metadata, dict) else None

@@ -14,8 +14,8 @@ from transforms.sources.columns.layout import Layout
 from transforms.sources.files.opening import UNREADABLE, open_stream, why
 from transforms.sources.formats.avro_blocks import blocks, column
 from transforms.sources.formats.datastream_events import KEYS, fields, unwrap
-from transforms.sources.formats.envelopes import Columns, Path, emit
-from transforms.sources.formats.format import Parts, Record, Split
+from transforms.sources.formats.envelopes import Columns, FieldPath, emit
+from transforms.sources.formats.format import JsonRecord, Parts, Split
 
 
 def read_avro(layout: Layout, split: Split, batch_rows: int) -> Parts:
@@ -43,15 +43,15 @@ def read_avro(layout: Layout, split: Split, batch_rows: int) -> Parts:
         yield dead_file(place.file, why(error, "the file cannot be read to its end ({})"))
 
 
-def _columns(records: list[Record], types: dict[Path, pa.DataType], paths: list[Path]) -> Columns:
-    values: dict[Path, pa.Array] = {}
+def _columns(records: list[JsonRecord], types: dict[FieldPath, pa.DataType], paths: list[FieldPath]) -> Columns:
+    values: dict[FieldPath, pa.Array] = {}
     for path in paths:
         if path == KEYS:
             keys = [record.get(path[0]) for record in records]
             values[path] = pa.array([_texts(each) for each in keys], pa.list_(pa.string()))
         else:
             values[path] = column([_at(record, path) for record in records], types.get(path, pa.string()))
-    exists: dict[Path, np.ndarray] = {
+    exists: dict[FieldPath, np.ndarray] = {
         (name,): np.array([record.get(name) is not None for record in records], dtype=bool)
         for name in ("payload", "source_metadata")
     }
@@ -63,7 +63,7 @@ def _texts(keys: Any) -> list[str | None] | None:
     return [None if key is None else str(key) for key in keys] if isinstance(keys, list) else None
 
 
-def _at(record: Record, path: Path) -> Any:
+def _at(record: JsonRecord, path: FieldPath) -> Any:
     for name in path:
         record = record.get(name) if isinstance(record, dict) else None  # type: ignore[assignment]
     return record

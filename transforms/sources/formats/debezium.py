@@ -9,7 +9,7 @@ from transforms.sources.files.opening import open_stream
 from transforms.sources.formats.debezium_events import FINEST, LOG_POSITION, TOMBSTONE, UNITS, fields, unwrap
 from transforms.sources.formats.envelope_samples import columns_in, inner, states_in
 from transforms.sources.formats.envelopes import Unwrapped
-from transforms.sources.formats.format import Envelope, Format, Record, Sample
+from transforms.sources.formats.format import Envelope, FirstRows, Format, JsonRecord
 from transforms.sources.formats.json_columns import parse_paths
 from transforms.sources.formats.json_lines import read_json_lines
 from transforms.sources.formats.json_samples import columns_of, objects
@@ -23,7 +23,7 @@ def _named(source: Source) -> Source:
     return replace(source, time=time, before="before.", after="after.", order=order)
 
 
-def _sample(source: Source, path: str) -> Sample:
+def _sample(source: Source, path: str) -> FirstRows:
     with open_stream(path, source.kafka) as stream:
         records = objects(stream)
     return columns_of(states_in(source, path, records, sides=_SIDES, keys=(source.entry,), made=(LOG_POSITION,)))
@@ -33,7 +33,7 @@ def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
     return unwrap(parse_paths(block, rows, fields(layout)), layout)
 
 
-def _claims(record: Record) -> bool:
+def _claims(record: JsonRecord) -> bool:
     return {"op", "source"} <= inner(record).keys()
 
 

@@ -33,8 +33,8 @@ from transforms.sources.columns.layout import Layout
 from transforms.sources.formats.envelopes import (
     TEXT,
     Columns,
+    FieldPath,
     Fields,
-    Path,
     Unwrapped,
     Verdicts,
     sortable,
@@ -135,7 +135,7 @@ class _Event:
         self._columns = columns
         self._wrapped = columns.exists[_WRAPPED]
 
-    def values(self, path: Path) -> pa.Array:
+    def values(self, path: FieldPath) -> pa.Array:
         bare, wrapped = self._columns.values[path], self._columns.values[_WRAPPED + path]
         if not self._wrapped.any():
             return bare
@@ -143,7 +143,7 @@ class _Event:
             return wrapped
         return pc.if_else(pa.array(self._wrapped), wrapped, bare)
 
-    def exists(self, path: Path) -> np.ndarray:
+    def exists(self, path: FieldPath) -> np.ndarray:
         return np.where(self._wrapped, self._columns.exists[_WRAPPED + path], self._columns.exists[path])
 
     def whole(self, side: str) -> pa.Array:
@@ -283,5 +283,5 @@ def _key_only(event: _Event, layout: Layout, rows: np.ndarray) -> np.ndarray:
     return unknown
 
 
-def _path(name: str) -> Path:
+def _path(name: str) -> FieldPath:
     return tuple(name.split("."))

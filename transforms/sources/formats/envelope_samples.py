@@ -13,19 +13,19 @@ import pyarrow as pa
 from privacy.counted import counted
 from transforms.common.errors import SpecError
 from transforms.common.source import Source
-from transforms.sources.formats.envelopes import Path
-from transforms.sources.formats.format import Record
+from transforms.sources.formats.envelopes import FieldPath
+from transforms.sources.formats.format import JsonRecord
 
 
 def states_in(
     source: Source,
     path: str,
-    records: list[Record],
+    records: list[JsonRecord],
     *,
     sides: Mapping[str, str],
     keys: Sequence[str],
     made: Sequence[str],
-) -> list[Record]:
+) -> list[JsonRecord]:
     """Return a flat row for each event with a state; empty if there is no such event.
 
     Args:
@@ -43,7 +43,9 @@ def states_in(
     for event in map(inner, records):
         states = {side: event[name] for side, name in sides.items() if isinstance(event.get(name), dict)}
         if states:
-            row: Record = {f"{side}.{name}": value for side, state in states.items() for name, value in state.items()}
+            row: JsonRecord = {
+                f"{side}.{name}": value for side, state in states.items() for name, value in state.items()
+            }
             row |= {name: state[name] for state in states.values() for name in keys if name in state}
             row |= {name: _at(event, tuple(name.split("."))) for name in source.order if name not in made}
             rows.append(row)
@@ -62,7 +64,7 @@ def states_in(
 
 
 def avro_columns(
-    source: Source, path: str, types: dict[Path, pa.DataType], *, state: str, keys: Sequence[str]
+    source: Source, path: str, types: dict[FieldPath, pa.DataType], *, state: str, keys: Sequence[str]
 ) -> pa.Schema:
     """Return the columns of the object `state` by the schema of an Avro file, and `keys` as in `states_in`.
 
@@ -86,13 +88,13 @@ def avro_columns(
     return pa.schema([*((f"after.{name}", type_) for name, type_ in states.items()), *own.items()])
 
 
-def columns_in(record: Record, *, names: Sequence[str]) -> list[str]:
+def columns_in(record: JsonRecord, *, names: Sequence[str]) -> list[str]:
     """Return the columns of the first state that an event holds under one of these names."""
     states = (inner(record).get(name) for name in names)
     return list(next((state for state in states if isinstance(state, dict)), {}))
 
 
-def inner(event: Record) -> Record:
+def inner(event: JsonRecord) -> JsonRecord:
     """Return the event itself, without a schema around it."""
     payload = event.get("payload")
     return payload if "op" not in event and "source_metadata" not in event and isinstance(payload, dict) else event
@@ -102,7 +104,7 @@ def _absent(source: Source, path: str) -> str:
     return f"changelog.entry: the states of {path} have no column {source.entry!r}"
 
 
-def _at(value: Any, path: Path) -> Any:
+def _at(value: Any, path: FieldPath) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -19,10 +19,10 @@ from transforms.common.instants import Bad
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import Place, Skipped, normalise
 
-Path = tuple[str, ...]
+FieldPath = tuple[str, ...]
 
 
-Fields = dict[Path, pa.DataType]
+Fields = dict[FieldPath, pa.DataType]
 """What is read at each path: `TEXT` or `TEXTS` (any scalars), or an `OBJECT`."""
 
 TEXT = pa.string()
@@ -48,8 +48,8 @@ class Columns:
     """
 
     rows: int
-    values: dict[Path, pa.Array]
-    exists: dict[Path, np.ndarray]
+    values: dict[FieldPath, pa.Array]
+    exists: dict[FieldPath, np.ndarray]
     lines: pa.Buffer | None = None
     line: Callable[[int], bytes] = _no_line
 
@@ -121,12 +121,12 @@ def emit(
     yield from normalise(raw, rows[kept], layout, place, batch_rows)
 
 
-def state_fields(layout: Layout, path: Path) -> Fields:
+def state_fields(layout: Layout, path: FieldPath) -> Fields:
     """Return the needed columns of a state, and its key."""
     return {(*path, column): TEXT for column in (layout.source.entry, *(column for column, _ in layout.states))}
 
 
-def under(prefix: Path, fields: Fields) -> Fields:
+def under(prefix: FieldPath, fields: Fields) -> Fields:
     """Return the fields inside an object."""
     return {prefix + path: type_ for path, type_ in fields.items()}
 

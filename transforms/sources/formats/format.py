@@ -11,12 +11,12 @@ from transforms.common.source import Source
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import Place, Skipped
 
-Record = dict[str, Any]
+JsonRecord = dict[str, Any]
 
 Parts = Iterator[Batch | pa.Table | Skipped]
 """Batches, tables of dead letters, and skipped rows."""
 
-Sample = tuple[pa.Schema, pa.Table | None]
+FirstRows = tuple[pa.Schema, pa.Table | None]
 """Columns of a file, and its first rows as texts by path; no rows if the file itself states its types."""
 
 
@@ -63,9 +63,9 @@ class Envelope:
         key: Function that returns the column of the entry's key if a record names it; None if records never do.
     """
 
-    claims: Callable[[Record], bool]
-    columns: Callable[[Record], list[str]]
-    key: Callable[[Record], str | None] | None = None
+    claims: Callable[[JsonRecord], bool]
+    columns: Callable[[JsonRecord], list[str]]
+    key: Callable[[JsonRecord], str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class Format:
 
     name: str
     kind: str = ""
-    sample: Callable[[Source, str], Sample] = _of_other_files
+    sample: Callable[[Source, str], FirstRows] = _of_other_files
     split: Callable[[Place], list[Split]] = _whole
     read: Callable[[Layout, Split, int], Parts] = _of_other_files
     rows: Callable[[str], int] | None = None

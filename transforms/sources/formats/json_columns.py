@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.json
 
 from transforms.common.kinds import one_chunk
-from transforms.sources.formats.envelopes import Columns, Fields, Path
+from transforms.sources.formats.envelopes import Columns, FieldPath, Fields
 from transforms.sources.formats.json_text import quoted, strings
 
 _ESCAPED = re.compile(rb"\\u00[2-7]")  # it may be a letter of a name
 _INF = re.compile(r"(?<=[\s:,\[-])Inf(?=[\s,\]}])")
 
 
-def parse(lines: pa.Buffer, rows: int, fields: Fields) -> tuple[dict[Path, pa.Array], dict[Path, np.ndarray]]:
+def parse(lines: pa.Buffer, rows: int, fields: Fields) -> tuple[dict[FieldPath, pa.Array], dict[FieldPath, np.ndarray]]:
     """Parse quoted lines with Arrow's reader.
 
     Args:
@@ -44,8 +44,8 @@ def parse(lines: pa.Buffer, rows: int, fields: Fields) -> tuple[dict[Path, pa.Ar
     )
     if len(table) != rows:
         raise pa.ArrowInvalid("a line holds more than one object")
-    values: dict[Path, pa.Array] = {}
-    exists: dict[Path, np.ndarray] = {}
+    values: dict[FieldPath, pa.Array] = {}
+    exists: dict[FieldPath, np.ndarray] = {}
     for name in table.column_names:
         _take_apart(one_chunk(table[name]), (name,), values, exists)
     return values, exists
@@ -86,8 +86,8 @@ def parse_paths(block: bytes, rows: int, fields: Fields) -> Columns:
     return Columns(rows, values, exists, lines, lambda row: given()[row])
 
 
-def _struct(types: dict[Path, pa.DataType]) -> pa.StructType:
-    inner: dict[str, dict[Path, pa.DataType]] = {}
+def _struct(types: dict[FieldPath, pa.DataType]) -> pa.StructType:
+    inner: dict[str, dict[FieldPath, pa.DataType]] = {}
     for path, type_ in types.items():
         inner.setdefault(path[0], {})[path[1:]] = type_
     fields = []
@@ -97,7 +97,9 @@ def _struct(types: dict[Path, pa.DataType]) -> pa.StructType:
     return pa.struct(fields)
 
 
-def _take_apart(values: pa.Array, path: Path, leaves: dict[Path, pa.Array], exists: dict[Path, np.ndarray]) -> None:
+def _take_apart(
+    values: pa.Array, path: FieldPath, leaves: dict[FieldPath, pa.Array], exists: dict[FieldPath, np.ndarray]
+) -> None:
     if not pa.types.is_struct(values.type):
         leaves[path] = values
         return

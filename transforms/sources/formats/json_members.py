@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.common.kinds import one_chunk
-from transforms.sources.formats.envelopes import Path
+from transforms.sources.formats.envelopes import FieldPath
 
 _LOCAL = threading.local()
 
 
-def texts(lines: pa.Array, paths: Sequence[Path]) -> list[pa.Array]:
+def texts(lines: pa.Array, paths: Sequence[FieldPath]) -> list[pa.Array]:
     """Return for each path its value in each line, objects and lists as JSON; null if it is missing or null.
 
     Args:
@@ -42,6 +42,6 @@ def texts(lines: pa.Array, paths: Sequence[Path]) -> list[pa.Array]:
     return [values.take(pa.array(range(place, len(values), len(paths)))) for place in range(len(paths))]
 
 
-def _pointer(path: Path) -> str:
+def _pointer(path: FieldPath) -> str:
     """Return a path in the notation of RFC 6901, as a text in SQL."""
     return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in path).replace("'", "''")

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from transforms.sources.files.opening import first_lines
-from transforms.sources.formats.format import Record, Sample
+from transforms.sources.formats.format import FirstRows, JsonRecord
 
 _READER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 """Decoder that is made once: `json.loads` would make one for each line, which takes half of the time."""
@@ -14,7 +14,7 @@ _READER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 _CELLS = 1 << 20  # cells of one table
 
 
-def objects(stream: pa.NativeFile) -> list[Record]:
+def objects(stream: pa.NativeFile) -> list[JsonRecord]:
     """Return the objects in the first lines, with numbers as texts."""
     lines = [line for line in first_lines(stream).split(b"\n") if line.strip() not in (b"", b"null")]
     found = [parsed for line in lines if isinstance(parsed := _parsed(line), dict)]
@@ -38,16 +38,16 @@ def is_object(line: bytes) -> bool:
     return isinstance(_parsed(line), dict)
 
 
-def columns_of(rows: list[Record]) -> Sample:
+def columns_of(rows: list[JsonRecord]) -> FirstRows:
     """Return the objects as columns: strings, or structs and lists for objects and lists, or null if all rows are."""
     return _schema(rows), _texts(rows)
 
 
-def _schema(rows: list[Record]) -> pa.Schema:
+def _schema(rows: list[JsonRecord]) -> pa.Schema:
     return pa.schema([(name, _type(values)) for name, values in _by_name(rows).items()])
 
 
-def _by_name(rows: list[Record]) -> dict[str, list[Any]]:
+def _by_name(rows: list[JsonRecord]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for row in rows:
         for name, value in row.items():
@@ -66,9 +66,9 @@ def _type(values: list[Any]) -> pa.DataType:
     return pa.list_(pa.null()) if values else pa.null()
 
 
-def _texts(rows: list[Record]) -> pa.Table:
+def _texts(rows: list[JsonRecord]) -> pa.Table:
     """Return scalars by path, with a dot for members of objects; of fewer rows if there are too many names for all."""
-    flat, names = list[Record](), dict[str, None]()
+    flat, names = list[JsonRecord](), dict[str, None]()
     for row in rows:
         flat.append(row | {path: value for name in row for path, value in _inside(name, row[name])})
         names |= dict.fromkeys(flat[-1])

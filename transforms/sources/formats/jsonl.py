@@ -16,8 +16,8 @@ from transforms.common.source import Source
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.sides import Side
 from transforms.sources.files.opening import open_stream
-from transforms.sources.formats.envelopes import OBJECT, TEXT, Fields, Path, Unwrapped, Verdicts
-from transforms.sources.formats.format import Format, Sample
+from transforms.sources.formats.envelopes import OBJECT, TEXT, FieldPath, Fields, Unwrapped, Verdicts
+from transforms.sources.formats.format import FirstRows, Format
 from transforms.sources.formats.json_columns import parse
 from transforms.sources.formats.json_lines import read_json_lines
 from transforms.sources.formats.json_members import texts
@@ -29,7 +29,7 @@ _EMPTY = 16
 """Cells for each quote in tables that are not small: if lines have different names, most cells are empty."""
 
 
-def _sample(source: Source, path: str) -> Sample:
+def _sample(source: Source, path: str) -> FirstRows:
     with open_stream(path, source.kafka) as stream:
         return columns_of(objects(stream))
 
@@ -59,7 +59,7 @@ def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
 
 def _read(
     block: bytes, marks: np.ndarray, lines: pa.Buffer, rows: int, layout: Layout, *, whole: bool
-) -> tuple[dict[Path, pa.Array], dict[Side, dict[str, pa.Array]]]:
+) -> tuple[dict[FieldPath, pa.Array], dict[Side, dict[str, pa.Array]]]:
     """Return the needed values of the rows by path and, if `whole`, all members of the states of each side."""
     needed: Fields = {(column,): TEXT for column in layout.roles.values()}
     needed |= {(side.name,): OBJECT for side in layout.sides if side.struct}
@@ -85,14 +85,14 @@ def _exists(lines: pa.Array, side: Side, layout: Layout) -> np.ndarray:
     return any_valid(list(wholes[side].values()), len(lines))
 
 
-def _members(side: Side, names_: Sequence[str], layout: Layout) -> dict[str, Path]:
+def _members(side: Side, names_: Sequence[str], layout: Layout) -> dict[str, FieldPath]:
     """Return the paths of possible members of a side's states."""
     if side.struct:
         return {name: (side.name, name) for name in names_}
     return {name.removeprefix(side.name): (name,) for name in layout.members(side, names_)}
 
 
-def _path(side: Side, column: str) -> Path:
+def _path(side: Side, column: str) -> FieldPath:
     return (side.name, column) if side.struct else (side.path(column),)
 
 

@@ -20,7 +20,7 @@ from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import Place, normalise
 from transforms.sources.columns.sides import Side, find, struct_fields
 from transforms.sources.files.opening import UNREADABLE, open_random, why
-from transforms.sources.formats.format import Format, RowGroups, Sample, Split
+from transforms.sources.formats.format import FirstRows, Format, RowGroups, Split
 from transforms.sources.formats.parquet_pages import refuse_large
 
 TRUNCATES = b"slackwater.truncates"
@@ -31,7 +31,7 @@ _MOST_ROWS = 1 << 23  # rows of a row group that are read at once
 _AT_ONCE = 8  # columns that are read only for the digests: files can have hundreds
 
 
-def _sample(_: Source, path: str) -> Sample:
+def _sample(_: Source, path: str) -> FirstRows:
     with open_random(path) as stream:
         return pq.read_schema(stream), None
 

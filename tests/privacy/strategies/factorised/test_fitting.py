@@ -11,7 +11,7 @@ from privacy.cells.mixed import Mixed
 from privacy.cells.product import Product
 from privacy.series import Series
 from privacy.strategies.candidates import Needs
-from privacy.strategies.choice import Choice, Form
+from privacy.strategies.choice import Choice, FilterForm
 from privacy.strategies.factorised import coefficients, vectors
 from privacy.strategies.factorised.certificate import certify
 from privacy.strategies.factorised.coefficient_kernel import Coefficients
@@ -31,7 +31,7 @@ def fitted(form: str, windows: int, changes: int, *, bound=toggles, worst: bool 
     return fit(form, windows=windows, over=windows, initial_level=False, series=[LEVEL], energy=energy, worst=worst)
 
 
-def offered(form: Form, size: int) -> list[Factorised]:
+def offered(form: FilterForm, size: int) -> list[Factorised]:
     """Return what the planner is offered for states of at most `size` steps."""
     asked = Needs(
         series=(LEVEL,),
