@@ -89,7 +89,7 @@ class MarginalSection(Section):
     """Sums over the keys that the list leaves out; their weight says how much their error counts for the planner."""
 
     by: list[Text]
-    weight: Annotated[Number, Field(gt=0)] = 1.0
+    weight: Annotated[FiniteNumber, Field(gt=0)] = 1.0
 
 
 class MarginalsSection(MadeOfCells):
