@@ -23,7 +23,7 @@ NAMED = {
     "transforms/sources/rows.py": {"parquet"},  # rows of a pipeline are read as Parquet
     "pipelines/audit/files.py": {"parquet", "csv", "jsonl", "debezium"},  # an audit writes files without the product
     "pipelines/audit/prepared.py": {"debezium"},  # the format with truncates
-    "pipelines/audit/whole.py": {"parquet", "csv", "jsonl"},  # an audit reads public files without the product
+    "pipelines/report/tables.py": {"csv"},  # readers of a page save a table for spreadsheets
     **{f"transforms/sources/formats/{name}.py": {name} for name in FORMATS},
 }
 """Modules that may hold a format's name."""
