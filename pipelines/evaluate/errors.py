@@ -22,6 +22,7 @@ from transforms.release.estimated_numbers import estimates_of
 from transforms.release.linear_chunk import add_noise
 from transforms.release.marginal_tables import (
     Marginal,
+    listed_name,
     marginal_estimates,
     marginal_kind,
     marginal_name,
@@ -121,7 +122,7 @@ class _Table:
 
     def named(self, query: Query, series: Series) -> dict[str, Any]:
         """Return the members of a document that name sums of cells."""
-        name = marginal_name(query, self.rows)
+        name = (listed_name if self.ranges else marginal_name)(query, self.rows)
         kind = range_kind(series) if self.ranges else marginal_kind(series) if name else series.kind
         return {"kind": kind} | ({"marginal": name} if name else {})
 

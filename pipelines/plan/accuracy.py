@@ -26,6 +26,7 @@ from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.release.marginal_tables import (
     by_marginal,
+    listed_name,
     marginal_kind,
     marginal_name,
     marginals_of,
@@ -77,7 +78,7 @@ def _made_of_cells(query: Query, series: Series, over: Product | None) -> Iterat
     for marginal in over_listed(query) if query.ranges else ():
         mean = float(noise_of_rows(query, over, ranges_over(query, marginal)).squares.mean())
         number = {"kind": range_kind(series), "cells": by_range(by_marginal(query, marginal)).cells}
-        name = marginal_name(query, marginal)
+        name = listed_name(query, marginal)
         yield number | ({"marginal": name} if name else {}), mean
     for marginal in marginals_of(query):
         rows, of = by_marginal(query, marginal).cells, noise_of_rows(query, over, [marginal.levels])

@@ -18,7 +18,7 @@ from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.common.dates import window_name
 from transforms.release.discovered_tables import as_listed
-from transforms.release.marginal_tables import by_marginal, marginal_name, marginals_of, over_listed
+from transforms.release.marginal_tables import by_marginal, listed_name, marginal_name, marginals_of, over_listed
 from transforms.release.quantile_tables import by_quantile
 from transforms.release.range_tables import by_range
 
@@ -64,7 +64,7 @@ def _parts(query: Query, release: Published) -> Iterator[ReportPart]:
     bounds = query.measure.bounds if len(query.measure.components) > 1 else None
     yield _part(query, query, release.numbers(query, USED), release, within=bounds)
     for marginal in over_listed(query) if query.ranges else ():
-        rows, name = by_marginal(query, marginal), f"ranges {marginal_name(query, marginal)}".rstrip()
+        rows, name = by_marginal(query, marginal), f"ranges {listed_name(query, marginal)}".rstrip()
         yield _part(query, by_range(rows), release.ranges(rows), release, of=name, within=bounds)
     for marginal in marginals_of(query):
         rows, numbers = by_marginal(query, marginal), release.marginals(query, marginal)
@@ -74,7 +74,7 @@ def _parts(query: Query, release: Published) -> Iterator[ReportPart]:
         edges = key.edges(0, key.steps + 1)
         scale = float(edges[0]), float(edges[-1])
         for marginal in over_listed(query):
-            rows, name = by_marginal(query, marginal), f"quantiles {marginal_name(query, marginal)}".rstrip()
+            rows, name = by_marginal(query, marginal), f"quantiles {listed_name(query, marginal)}".rstrip()
             yield _part(query, by_quantile(rows), release.quantiles(rows), release, of=name, within=scale)
 
 

@@ -2,6 +2,9 @@
 
 import json
 import shutil
+from collections import Counter
+from functools import cache
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -16,7 +19,11 @@ PUBLISH = (
   - name: places
     measure: count
     by: {ward: {tree: {South: [a, b], North: [other]}}}
-    publish: [level]""",
+    publish: [level]
+  - name: crossed
+    measure: count
+    by: {age: {from: 30, to: 40, step: 5}, ward: {tree: {South: [a, b], North: [other]}}}
+    publish: [level, {marginals: [[ward], [age]]}, {ranges: [{age: {from: 35}}]}, {quantiles: [0.5]}]""",
 )
 ANYONE = ('    where: "age >= 0"\n', "")
 DAYS = range(1, 6)
@@ -71,6 +78,25 @@ def rollup() -> dict[tuple[int, str], int]:
     return {(day, place): count for day, place, count in rows.fetchall()}
 
 
+@cache
+def stays() -> list[dict[str, Any]]:
+    return states().to_pylist()
+
+
+def counted(row: dict[str, Any]) -> int:
+    """Return the number of stays that a row of ages and wards counts."""
+    wards = {"a": "a", "b": "b", "South": "ab", "all": "abx", "North": "x", "other": "x"}[row["ward"]]
+    ages = {"below": (0, 30), "[30, 35)": (30, 35), "[35, 40)": (35, 40), "above": (40, 10**9), "all": (0, 10**9)}
+    first, last = (ages | {"[35, inf)": (35, 10**9)})[row["age"]]
+    day = int(row["window_end"][8:10]) - 1
+    there = [one for one in stays() if one["day"] == day and first <= one["age"] < last]
+    return sum((one["ward"] if one["ward"] in "ab" else "x") in wards for one in there)
+
+
+def _name(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["kind"], row["window_end"], row["ward"], row["age"]
+
+
 def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
     say = CommandLine(tmp_path, capsys)
     write(tmp_path / "data/day.parquet", changelog())
@@ -104,6 +130,12 @@ def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
     expected_places = rollup()
     assert places == {key: pytest.approx(expected_places.get(key, 0), abs=1e-6) for key in places}
     assert expected_places.keys() <= places.keys()
+    crossed = [row for row in everything if row["query"] == "crossed"]
+    found = {_name(row): row["value"] for row in crossed if row["quantile"] is None}
+    assert found == {_name(row): pytest.approx(counted(row), abs=1e-6) for row in crossed if row["quantile"] is None}
+    rows = Counter(row["kind"] for row in crossed)
+    assert rows == {"level": 60, "level_marginal": 5 * (4 * 3 + 6 + 4 - 4), "level_range": 30, "level_quantile": 30}
+    assert len(set(map(_name, crossed))) == len(crossed)
     kinds = {row["kind"] for row in shown}
     assert kinds == {"level", "level_marginal"}
 
@@ -125,5 +157,8 @@ def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
     assert marginals["by age"]["rows"] == 5 * 5
     assert "level_marginal by ward" in planned.out
     assert say("report", "public").code == 0
-    assert "beds, by ward" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert all(
+        part in page for part in ("beds, by ward", "crossed, ranges by level 1 of ward", "crossed, quantiles total")
+    )
     assert "level_marginal: made from the cells" in say("smooth", "public", "-o", "smooth.csv").out

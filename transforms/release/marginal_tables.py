@@ -92,6 +92,15 @@ def marginal_name(query: Query, marginal: Marginal) -> str:
     return f"by {' and '.join(keys)}" if keys else "total"
 
 
+def listed_name(query: Query, marginal: Marginal) -> str:
+    """Return the name of a table over the keys without an order, as `over_listed` has it; empty for the cells."""
+    ordered = dict(query.ordered)
+    levels = (None if name in ordered else level for (name, _), level in zip(query.by, marginal.levels, strict=True))
+    return marginal_name(
+        query, Marginal(tuple(levels)) if any(marginal.levels) or None in marginal.levels else marginal
+    )
+
+
 def by_marginal(query: Query, marginal: Marginal) -> Query:
     """Return the query with the rows of a marginal as cells: keys that it adds up over have the one value `all`."""
     by = []
