@@ -6,6 +6,7 @@ reader.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,10 @@ from pipelines.plan.variants import Content, Errors, errors_of
 from pipelines.spec.document import read_document
 from pipelines.spec.durations import duration_text, length_text
 from pipelines.spec.load import Spec
+from pipelines.spec.series import series_document, series_text
 from pipelines.spec.times import moment_text
+from privacy.planning.plan import Plan
+from transforms.aggregation.queries import Query
 from transforms.common.dates import DAY
 from transforms.common.errors import SpecError
 
@@ -55,11 +59,13 @@ class Advice:
         return f"{self.change}: {self.number} ± {self.changed:.4g} instead of ± {self.half_width:.4g}"
 
 
-def advice_of(spec: Spec, now: Errors, until: int | None) -> list[Advice]:
+def advice_of(spec: Spec, plan: Plan, windows: int, *, now: Errors, until: int | None) -> list[Advice]:
     """Return the changes that reduce errors most, the best one first. It plans the spec with each change.
 
     Args:
         spec: The spec.
+        plan: Its plan.
+        windows: Number of windows over which its errors are averaged.
         now: Its errors.
         until: Average errors over the windows up to this moment; None: to the schedule's end, or to now.
     """
@@ -68,12 +74,49 @@ def advice_of(spec: Spec, now: Errors, until: int | None) -> list[Advice]:
     with TemporaryDirectory() as folder:
         path = Path(folder, spec.path.name)
         for change, tried in _changes(spec, content):
-            try:
-                changed = errors_of(tried, path, until)
-            except SpecError:  # the spec needs more changes than this one
-                continue
-            found += _advice(change, now, changed)
-    return sorted((one for one in found if one.share <= WORTH), key=lambda one: one.share)[:NAMED]
+            with suppress(SpecError):  # the spec needs more changes than this one
+                found += _advice(change, now, errors_of(tried, path, until))
+        best = sorted((one for one in found if one.share <= WORTH), key=lambda one: one.share)[:NAMED]
+        for place, query in enumerate(spec.queries):
+            if len(best) <= NAMED and _has_separate_cells(query, plan, place):
+                tried = deepcopy(content)
+                tried["queries"][place].pop("by")
+                with suppress(SpecError):
+                    best += _total(query, plan, place, windows, errors_of(tried, path, until))
+                break
+    return best
+
+
+def _has_separate_cells(query: Query, plan: Plan, place: int) -> bool:
+    """Return whether the error of a sum of all cells is known, and each cell has its own noise."""
+    separate = query.adaptive is None and not query.discovers and not plan.demands[place].axes
+    return separate and query.cells > 1 and len(query.measure.components) == 1 and not query.measure.distinct
+
+
+def _total(query: Query, plan: Plan, place: int, windows: int, alone: Errors) -> Iterator[Advice]:
+    """Yield how much smaller the error of the last total is if the query has no cells.
+
+    Args:
+        query: The query.
+        plan: Plan of the release.
+        place: Place of the query.
+        windows: Number of windows.
+        alone: Errors of the spec without the cells of the query.
+    """
+    series = query.publish[0]
+    name, numbers = f"{query.name}: {series_text(series_document(series, plan))}", len(series.ends(windows))
+    changed = alone[name].get("half_width_last")
+    widths = plan.of_series(place, series).total_errors(series, numbers, query.cells, []) if numbers else None
+    if changed is None or widths is None:
+        return
+    total = float(widths[-1]) * plan.demands[place].measure.components[0].grid
+    yield Advice(
+        change=f"one cell instead of {query.cells:,} (says less)",
+        number=f"total of {name.replace(': ', ', ')}",
+        half_width=total,
+        changed=changed,
+        share=changed / total,
+    )
 
 
 def _advice(change: str, now: Errors, changed: Errors) -> Iterator[Advice]:

@@ -109,7 +109,7 @@ def plan(spec: SpecLike, *, until: Moment = None, explain: bool = False) -> Plan
         explain=explain,
         document=document,
         status=_status(begun, commits),
-        ask=list if commits else partial(advice_of, spec, _errors(document), end),
+        ask=list if commits else partial(advice_of, spec, made, timeline.windows, now=_errors(document), until=end),
     )
 
 

@@ -32,7 +32,14 @@ def margin(folder: Path, text: str) -> float:
 def test_each_change_has_the_margin_of_a_plan_with_it(tmp_path: Path) -> None:
     advice = {one.change: one for one in plan(written(tmp_path, SPEC)).advice()}
     now = margin(tmp_path, SPEC)
+    total = advice.pop("one cell instead of 2 (says less)")
+    last = plan(written(tmp_path, SPEC)).document["queries"][0]["accuracy"][0]["half_width_last"]
+    alone = plan(written(tmp_path, SPEC.replace("by: {ward: [a, b]}, ", ""))).document["queries"][0]["accuracy"][0]
 
+    assert total.changed == pytest.approx(alone["half_width_last"])
+    assert total.half_width is not None
+    assert 1.3 * last < total.half_width < 1.5 * last  # about the root of two cells
+    assert total.number == "total of beds, level"
     changes = {
         "at_most: 4 instead of 8 (cuts off more)": SPEC.replace("at_most: 8", "at_most: 4"),
         "windows of 7 days instead of 1 day": SPEC.replace("1d", "1w").replace("03-03", "02-26"),
@@ -64,6 +71,6 @@ def test_the_plan_prints_one_line_with_the_changes(tmp_path: Path, capsys: pytes
 
 def test_changes_that_do_not_apply_are_left_out(tmp_path: Path) -> None:
     text = changed("{epsilon: 1.0, constraint: {at_most: 8}}", "{epsilon: 1.0, protects: {span: 7d}}", SPEC)
-    text = changed("every: 1d", "every: 1w", text).replace("03-03", "02-26")
+    text = changed("every: 1d", "every: 1w", text).replace("03-03", "02-26").replace("by: {ward: [a, b]}, ", "")
 
     assert plan(written(tmp_path, text)).advice() == []
