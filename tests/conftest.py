@@ -2,11 +2,15 @@
 
 import gc
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from _pytest.assertion import rewrite
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 import tests.beam_remembers
 import tests.own_remembers  # noqa: F401
@@ -17,6 +21,8 @@ from tests.searches import TIMES
 # would try the same examples in every run.
 settings.register_profile("untimed", deadline=None, derandomize=False, max_examples=15 * TIMES)
 settings.load_profile("untimed")
+if TIMES == 1:  # it would parse all modules for their constants, and try some of them
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 LONG = ("flink", "live")
@@ -46,6 +52,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if lines:
         terminalreporter.section("programs that are missing", yellow=True)
         terminalreporter.write("".join(f"{line}\n" for line in lines))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile a share of the test files, if they are new, so that not every worker compiles all of them."""
+    worker = getattr(config, "workerinput", None)
+    if worker is None or sys.dont_write_bytecode:
+        return
+    files = sorted(Path(__file__).parent.rglob("test_*.py"))
+    for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        compiled = rewrite.get_cache_dir(file) / f"{file.stem}{rewrite.PYC_TAIL}"
+        if not compiled.exists() and rewrite.try_makedirs(compiled.parent):
+            read, code = rewrite._rewrite_test(file, config)
+            rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, read, compiled)
 
 
 @pytest.hookimpl(wrapper=True)
