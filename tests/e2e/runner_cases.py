@@ -74,13 +74,11 @@ class Case:
         spec: its paths begin with `out/`.
         files: make the files, one for each epoch.
         epochs: when they are run, after their file has landed; windows are left after the last, so that state is kept.
-        cut: whether the constraint cuts something off.
     """
 
     spec: str
     files: Callable[[], list[pa.Table]]
     epochs: tuple[datetime, ...]
-    cut: bool = True
 
     def prepare(self, folder: Path) -> Path:
         """Write the spec, with absolute paths, and the files, in `coming`; the spec's path."""
@@ -143,7 +141,6 @@ CASES = {
         .replace("epsilon: 1.0", "epsilon: 1.0e12"),
         flights,
         (FLIGHTS_BEGIN + timedelta(days=7),),
-        cut=False,
     ),
     "owners": Case(
         SPEC.format(

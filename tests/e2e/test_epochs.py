@@ -2,24 +2,19 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from pipelines.epochs import epoch
 from pipelines.run import operation as run
-from pipelines.store.attempt import own_name
 from pipelines.store.store import Store
-from tests.e2e.specs import SPEC, CommandLine, changelog, contents, files_under, published, write, write_spec
+from tests.e2e.specs import CommandLine, changelog, contents, files_under, published, write, write_spec
 from tests.pipelines.store.releases import attempt_at, planned
 from transforms.common import sinks
 from transforms.common.sinks import write_table
@@ -28,18 +23,6 @@ FALSE_ALARM = 1e-6
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS = 12
 WEEKLY = "publish: [level, change, entered, left, {sliding: 4d, every: 2d}]"
-STRATEGIES = [
-    "disjoint",
-    "sliding",
-    "{tree: {branching: 3, height: 2, refine: none}}",
-    "{tree: {branching: 3, height: 2, refine: subtraction}}",
-    "{tree: {branching: 3, height: 2, refine: bottom_up}}",
-    "{tree: {branching: 3, height: 2, refine: least_squares}}",
-    "{factorised: square_root}",
-    "{factorised: leaky}",
-    "{factorised: arma}",
-    "{factorised: window}",
-]
 
 
 @pytest.fixture
@@ -86,68 +69,6 @@ def nights(slackwater: CommandLine, moments: list[datetime]) -> list[dict[str, b
 
 
 MOMENTS = [START + timedelta(days=d, hours=h) for d, h in ((1, 5), (2, 0), (2, 20), (5, 3), (6, 23), (9, 1), (12, 4))]
-LARGE = ("epsilon: 1.0", "epsilon: 1000000000\n  delta: 1.0e-9\n  accounting: zcdp\n  mechanism: gaussian")
-
-
-def committed_is_all_that_was_made(private: Path) -> None:
-    """Files that the plan did not name would be left out of the release, or of the state that the next run needs."""
-    commits = Store(f"{private}-none", str(private)).commits()
-    for commit in commits[-2:]:
-        made = contents(private / "attempts" / commit.attempt)
-        named = {own_name(name, commit.attempt) for name in commit.files} | {f"state/{name}" for name in commit.state}
-        assert {name for name in made if name.startswith(("nodes/", "estimates/", "state/"))} == named
-
-
-def each(strategies: Sequence[str]) -> tuple[str, str]:
-    """Return a replacement for the spec: its only query, and one query for each strategy instead."""
-    query = SPEC.partition("queries:\n")[2].partition("output:")[0].replace("publish: [level, change]", WEEKLY)
-    return query, "".join(
-        query.replace("beds", f"beds_{number}") + f"    strategy: {strategy}\n"
-        for number, strategy in enumerate(strategies)
-    )
-
-
-def test_many_runs_publish_the_rows_of_one_run(slackwater: CommandLine) -> None:
-    """With hardly any noise, so that the numbers are the bounded truth; and each number and node is published once.
-
-    One release covers all strategies.
-    """
-    prepare(slackwater, "disjoint", LARGE, each(STRATEGIES))
-    seen = nights(slackwater, MOMENTS[::3])
-    for before, after in pairwise(seen):
-        kept = {name: content for name, content in before.items() if name not in ("manifest.json",)}
-        assert kept.items() <= after.items()
-    committed_is_all_that_was_made(slackwater.folder / "private")
-    estimates = published(slackwater.folder, "estimates").to_pandas()
-    nodes = published(slackwater.folder, "nodes").to_pandas()
-    assert slackwater("evaluate", "spec.yaml", "--runs=1", "--truth=private/truth.parquet").code == 0
-    truth = pq.read_table(slackwater.folder / "private/truth.parquet").to_pandas()
-
-    both = estimates.merge(truth, on=["query", "kind", "window_start", "window_end", "ward"], validate="one_to_one")
-
-    assert len(both) == len(estimates) == len(truth)
-    assert not nodes.duplicated(["query", "layer", "node_start", "node_end", "ward"]).any()
-    # At this epsilon no deviation is above 0.01, and a Gaussian beyond 40 of them has a probability below 1e-300.
-    assert both["stddev"].max() < 0.01
-    assert np.abs(both["value"] - both["bounded"]).max() < 0.4
-    assert ((both["bounded"] != 0).groupby(both["query"]).sum() > 50).all()
-    assert both["query"].nunique() == len(STRATEGIES)
-
-    whole = slackwater.folder / "whole"
-    whole.mkdir()
-    for path in files_under(slackwater.folder / "data"):
-        (whole / "data").mkdir(exist_ok=True)
-        (whole / "data" / path.name).write_bytes(path.read_bytes())
-    (whole / "spec.yaml").write_text((slackwater.folder / "spec.yaml").read_text())
-    assert CommandLine(whole, slackwater.capsys)("run", "spec.yaml").code == 0
-    for side, told in (("nodes", nodes), ("estimates", estimates)):
-        at_once = published(whole, side).to_pandas()
-        keys = [c for c in told.columns if c in ("query", "kind", "layer", "ward") or c.endswith(("_start", "_end"))]
-        errors = [c for c in told.columns if c in ("stddev", "scale", "mechanism")]
-        pd.testing.assert_frame_equal(
-            told[keys + errors].sort_values(keys, ignore_index=True),
-            at_once[keys + errors].sort_values(keys, ignore_index=True),
-        )
 
 
 def test_a_run_without_a_due_window_prints_so_and_changes_no_byte(slackwater: CommandLine) -> None:

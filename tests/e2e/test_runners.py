@@ -69,9 +69,6 @@ PAIRS = (
 """What is awkward in a case is so on any runner: these show that sums come together there. Flink has all cases as one
 stream, and those of owners with their workers killed."""
 
-TRUTHS = (("Prism", "owners"),)
-"""Runs on each runner show that its sums come together; what differs here is the command, which any of them shows."""
-
 
 def on(pairs: Iterable[tuple[str, str]]) -> pytest.MarkDecorator:
     """A test with these runners and cases."""
@@ -104,14 +101,6 @@ def run(name: str, epoch: int, spec: Path, flags: Sequence[str]) -> int:
     move(spec.parent, CASES[name].names[epoch])
     until = CASES[name].epochs[epoch].isoformat()
     return main(["run", str(spec), f"--until={until}", f"--shards={SHARDS}", *flags])
-
-
-def evaluate(name: str, folder: Path, flags: Sequence[str]) -> pa.Table:
-    """The truth, when all files are there."""
-    until = CASES[name].epochs[-1].isoformat()
-    command = ["evaluate", str(folder / "spec.yaml"), f"--until={until}", f"--shards={SHARDS}", "--runs=1"]
-    assert main([*command, f"--truth={folder}/truth.parquet", *flags]) == 0
-    return pq.read_table(folder / "truth.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -151,16 +140,6 @@ def decided(folder: Path) -> pa.Table:
     table = table.filter(table["sampled"].is_valid())
     assert set(table["sampled"].to_pylist()) == {True, False}
     return table.sort_by([(name, "ascending") for name in table.column_names])
-
-
-@on(TRUTHS)
-def test_the_truth_is_that_of_the_embedded_runner(runner, name, embedded, request):
-    folder = embedded(name)
-
-    there, here = evaluate(name, folder, flags_of(runner, request)), evaluate(name, folder, [REPEATED])
-
-    assert there.equals(here)
-    assert (here["exact"].to_pylist() != here["bounded"].to_pylist()) == CASES[name].cut
 
 
 @pytest.mark.few(2)

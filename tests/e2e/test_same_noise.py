@@ -9,10 +9,12 @@ import pyarrow.compute as pc
 import pytest
 
 from pipelines.epochs import plans
+from pipelines.store.attempt import own_name
+from pipelines.store.store import Store
 from privacy.planning.make_plan import make_plan
 from privacy.series import Ints
 from privacy.strategies.base import Nodes
-from tests.e2e.specs import CommandLine, published, write
+from tests.e2e.specs import CommandLine, contents, published, write
 from tests.e2e.test_interleavings import known_from_the_start
 from tests.e2e.test_streaming import ENDS, by_day, stream
 from transforms.aggregation import node_sums
@@ -73,11 +75,22 @@ def recorded(_: object, nodes: Nodes, *, component: int, cells: int) -> Ints:
     return np.array(rows, dtype=np.int64).reshape(len(rows), cells)
 
 
+NUMBERS = ("value", "stddev", "ci_low", "ci_high", "noisy_value")
+
+
 def numbers(folder: Path, side: str) -> pa.Table:
     """All rows that are published, in an order that does not depend on files."""
     table = published(folder, side)
-    keys = [name for name in table.column_names if name not in ("value", "stddev", "ci_low", "ci_high", "noisy_value")]
+    keys = [name for name in table.column_names if name not in NUMBERS]
     return table.sort_by([(key, "ascending") for key in keys])
+
+
+def committed_is_all_that_was_made(private: Path) -> None:
+    """Files that the plan did not name would be left out of the release, or of the state that the next run needs."""
+    for commit in Store(f"{private}-none", str(private)).commits()[-2:]:
+        made = contents(private / "attempts" / commit.attempt)
+        named = {own_name(name, commit.attempt) for name in commit.files} | {f"state/{name}" for name in commit.state}
+        assert {name for name in made if name.startswith(("nodes/", "estimates/", "state/"))} == named
 
 
 @pytest.mark.parametrize(("budget", "asked"), SPECS.values(), ids=SPECS)
@@ -115,6 +128,8 @@ def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(budget, asked, 
     write(Path("data/day-0.parquet"), days[0])  # columns are read from the first files
     stream(days)
 
+    for way in ("one run", "runs"):
+        committed_is_all_that_was_made(folders[way] / "private")
     last = next(number for number, query in enumerate(asked) if query[2] == ALL)
     names = [path.name for path in (folders["one run"] / "public/nodes").rglob(f"q{last}-net-*")]
     assert len(names) == 2 * 3  # chunks and blocks
@@ -122,6 +137,8 @@ def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(budget, asked, 
         tables = {way: numbers(folder, side) for way, folder in folders.items()}
         assert tables["one run"].num_rows > 0
         assert [way for way, table in tables.items() if not table.equals(tables["one run"])] == []
+        of_row = [name for name in tables["runs"].column_names if name not in NUMBERS]
+        assert tables["runs"].group_by(of_row).aggregate([]).num_rows == tables["runs"].num_rows
     for number, (_, strategy, _) in enumerate(asked):
         rows = tables["runs"].filter(pc.equal(tables["runs"]["query"], f"q{number}"))
         sampled = set(rows["sampled"].to_pylist()) if asked is ADAPTIVE else {None}

@@ -159,12 +159,17 @@ def hard(tmp_path: Path) -> Path:
     return prepare(tmp_path, *HARD)
 
 
-def test_a_stream_has_the_sums_and_rows_of_scheduled_runs(hard, runs, monkeypatch):
+def test_streams_and_scheduled_runs_take_over_from_each_other(hard, runs, capsys, monkeypatch):
     days = late(by_day(changelog()))
     monkeypatch.chdir(hard)
     write(hard / "data/day-0.parquet", days[0])  # columns are read from the first files
 
-    stream(days)
+    stream(days[:2])
+    before = contents(hard / "public")
+    write(hard / "data/day-2.parquet", days[2])
+    said = CommandLine(hard, capsys)("run", "spec.yaml", f"--until={ENDS[2]:%Y-%m-%dT%H:%M:%SZ}")
+    assert said.code == 0, said.err
+    stream(days[3:], begin=3)
 
     assert exact_sums(hard) == exact_sums(runs)
     assert any(exact_sums(hard).values())
@@ -175,21 +180,6 @@ def test_a_stream_has_the_sums_and_rows_of_scheduled_runs(hard, runs, monkeypatc
     assert [[source.path for source in c.sources] for c in commits] == [
         [f"data/day-{day}.parquet"] if rows else [] for day, rows in enumerate(days)
     ]
-
-
-def test_streams_and_scheduled_runs_take_over_from_each_other(hard, runs, capsys, monkeypatch):
-    days = late(by_day(changelog()))
-    monkeypatch.chdir(hard)
-    write(hard / "data/day-0.parquet", days[0])
-
-    stream(days[:2])
-    before = contents(hard / "public")
-    write(hard / "data/day-2.parquet", days[2])
-    said = CommandLine(hard, capsys)("run", "spec.yaml", f"--until={ENDS[2]:%Y-%m-%dT%H:%M:%SZ}")
-    assert said.code == 0, said.err
-    stream(days[3:], begin=3)
-
-    assert exact_sums(hard) == exact_sums(runs)
     after = contents(hard / "public")
     assert {name: after[name] for name in before if name != "manifest.json"} == {
         name: content for name, content in before.items() if name != "manifest.json"

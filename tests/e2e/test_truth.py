@@ -253,7 +253,7 @@ def wanted(case: Case, mutations: list[Mutation]) -> pa.Table:
     )
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_truth_matches_the_definitions_in_sql(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mutations = generate(case.seed, order=case.order and not case.coarse, plain=case.format == "jsonl")
