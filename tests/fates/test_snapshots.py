@@ -18,6 +18,7 @@ DAY = 86_400_000_000
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")
 
 
+@pytest.mark.hypothesis  # `make search` selects by this mark
 @pytest.mark.parametrize("unit", [None, "u"])
 def test_the_changes_of_an_entry_depend_on_no_other_entry(unit: str | None, tmp_path: Path) -> None:
     used = 0

@@ -100,10 +100,11 @@ def sums(
     return {key: dense(found, aggregation, key) for key, found in payloads.items()}
 
 
+@pytest.mark.hypothesis  # `make search` selects by this mark
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_a_unit_adds_the_same_sums_with_or_without_others(name: str, tmp_path: Path) -> None:
     counted = 0
-    for number in range(SPECS // 2 + 1):
+    for number in range((SPECS + 1) // 2):
         choose = Random(f"{SEED} {name} {number}")
         unit = {"within": "id", "at once": "owner", "window ends": "owner"}.get(name) or choose.choice(["id", "owner"])
         aggregation = Aggregation(
@@ -113,7 +114,7 @@ def test_a_unit_adds_the_same_sums_with_or_without_others(name: str, tmp_path: P
             owner="owner" if unit == "owner" else None,
         )
         order = {"order": ("seq",)} if choose.random() < 0.5 else {}
-        runs = [table_of(choose, numbers=number % 2 == 0, owned=unit == "owner") for _ in range(2)]
+        runs = [table_of(choose, numbers=(number + len(name)) % 2 == 0, owned=unit == "owner") for _ in range(2)]
 
         together = sums(tmp_path / f"{number}", runs, aggregation, choose, **order)
         alone = [

@@ -11,8 +11,9 @@ from tests.fuzz.corpus import FORMATS, kept
 from tests.fuzz.harness import check
 from tests.fuzz.mutations import ODD, mutate
 from tests.fuzz.seeds import SEEDS
+from tests.searches import TIMES
 
-EXAMPLES = {"csv": 40, "jsonl": 30, "objects": 20, "debezium": 20, "datastream": 20, "avro": 40}
+EXAMPLES = {"csv": 20, "jsonl": 15, "objects": 10, "debezium": 10, "datastream": 10, "avro": 20}
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -23,11 +24,11 @@ def test_good_files_are_read_as_plain_python_reads_them(format_):
     assert len(used[0].rows) >= 3
 
 
-@pytest.mark.few(6)
+@pytest.mark.hypothesis  # `make search` selects by this mark
 @pytest.mark.parametrize("format_", FORMATS)
 def test_no_changed_file_is_read_wrongly_or_in_part(format_):
     @settings(
-        max_examples=EXAMPLES[format_],
+        max_examples=EXAMPLES[format_] * TIMES,
         deadline=None,
         derandomize=True,
         database=None,
@@ -63,10 +64,12 @@ def test_every_unusual_piece_may_be_a_value(format_):
         assert len(found.rows) >= 10
 
 
+@pytest.mark.hypothesis  # `make search` selects by this mark
 @pytest.mark.parametrize("format_", FORMATS)
 def test_the_kept_corpus_is_read_as_plain_python_reads_it(format_):
+    """Reads every second file; `make search` reads all."""
     files = sorted(kept(format_).iterdir())
 
     assert len(files) >= 10
-    for file in files:
+    for file in files[:: 2 if TIMES == 1 else 1]:
         check(format_, file.read_bytes())

@@ -38,7 +38,7 @@ privacy: {epsilon: 1, delta: 1.0e-9, constraint: {at_most: 4}}
 queries:
   - name: ranges
     measure: count
-    by: {age: {from: 0, to: 60, step: 1}}
+    by: {age: {from: 0, to: 24, step: 1}}
     cells: {for: ranges}
     publish: [level, entered]
   - name: levels

@@ -67,7 +67,7 @@ def _die_before(access: int, output: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "output", "step"),
     [
-        (["estimate", "design.json", "good.csv", *AT, "-o", "numbers.csv"], "numbers.csv", 9),
+        (["estimate", "design.json", "good.csv", *AT, "-o", "numbers.csv"], "numbers.csv", 12),
         (["plan", "survey.yaml", "-o", "other.json"], "other.json", 1),
     ],
     ids=["estimate", "plan"],

@@ -103,7 +103,7 @@ def wild_units(draw: st.DrawFn, entries: int = 1) -> list[Mutation]:
     return mutations
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(wild_units())
 @examples(15)

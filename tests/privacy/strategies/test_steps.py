@@ -84,7 +84,7 @@ def series_of(strategy: Strategy) -> list[Series]:
     return [LEVEL, CHANGE, *WEEKS, ENTERED]
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(9)
 @each_kind
 @examples(13)
 @given(data=st.data())
@@ -174,6 +174,7 @@ def test_numbers_are_the_exact_ones_plus_weighted_noise_of_nodes(strategies: lis
         np.testing.assert_array_equal(nodes, exact)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("horizon", "closed"), [(WINDOWS, WINDOWS), (WINDOWS + 9, WINDOWS), (None, WINDOWS)])
 def test_subtraction_uses_as_few_nodes_as_there_can_be(horizon: int | None, closed: int) -> None:
     """The noise of a number is that of signed nodes that add up to it: as many as a shortest walk of boundaries."""
@@ -199,7 +200,7 @@ def test_subtraction_uses_as_few_nodes_as_there_can_be(horizon: int | None, clos
                 assert np.count_nonzero(row) == first + steps
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "strategy",
     [

@@ -18,13 +18,14 @@ from tests.privacy.strategies.factorised.test_energy import (
     square_root,
     toeplitz,
 )
+from tests.searches import TIMES
 
 
 @pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 4, 7, 10, 12])
 def test_no_trajectory_of_a_filter_exceeds_the_certificate(n):
-    for c in filters(n, 60):
+    for c in filters(n, 30 * TIMES):
         worst, bound = exact(toeplitz(c, n)), certify(c, n)
         assert (worst <= bound * SLACK).all(), c
         assert (bound <= toggles(c, n, n)).all()

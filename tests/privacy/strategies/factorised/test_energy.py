@@ -21,6 +21,7 @@ from privacy.strategies.factorised.energy import (
     toggles,
     within,
 )
+from tests.searches import TIMES
 
 SLACK = 1 + 1e-12
 ALL_STATES = {n: (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(float) for n in range(1, 15)}
@@ -78,9 +79,10 @@ def is_convex(c: np.ndarray) -> bool:
     return convex(c, len(c)).distance < 1e-12
 
 
+@pytest.mark.hypothesis  # `make search` selects by this mark
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 11])
 def test_no_trajectory_of_one_number_exceeds_any_bound(n):
-    for c in filters(n, 60):
+    for c in filters(n, 30 * TIMES):
         worst = exact(toeplitz(c, n))
         for bound in (columns, spaced, toggles):
             assert (worst <= bound(c, n, n) * SLACK).all(), (bound, c)
@@ -132,7 +134,7 @@ def test_changes_within_a_span_stay_within_the_bound(span, initial_level, bound)
     n = 9
     near = in_a_span(increments(ALL_STATES[n]), span, initial_level=initial_level)
     longer = np.concatenate((near, np.zeros_like(near)), axis=1)
-    for c in filters(n, 60):
+    for c in filters(n, 30 * TIMES):
         worst = ((near @ toeplitz(c, n).T) ** 2).sum(axis=1).max()
         assert worst <= bound(c, n, span, initial_level=initial_level) * SLACK, c
         # Without an end: the same changes, and the whole response after them.
