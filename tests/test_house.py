@@ -33,7 +33,7 @@ OF_OTHERS = {
     "pipelines.metrics": ("pipelines.ledger",),
     "pipelines.plan": ("pipelines.pages",),
     "pipelines.registry": ("pipelines.pages", "pipelines.disclosure"),
-    "pipelines.report": ("pipelines.pages", "pipelines.disclosure", "pipelines.ledger"),
+    "pipelines.report": ("pipelines.pages", "pipelines.pages.pictures", "pipelines.disclosure", "pipelines.ledger"),
     "pipelines.run": ("pipelines.report",),
     "pipelines.sanitised": (
         *("pipelines.pages", "pipelines.ledger", "pipelines.metrics", "pipelines.report"),
@@ -91,7 +91,8 @@ ROOMS = {
     ),
     "pipelines.common": ("pipelines.spec",),
     "pipelines.published": ("pipelines.spec", "pipelines.common", "pipelines.store", "pipelines.epochs"),
-    "pipelines.pages": ("pipelines.spec",),
+    "pipelines.pages": ("pipelines.spec", "pipelines.pages.pictures"),
+    "pipelines.pages.pictures": ("pipelines.pages",),
     **{one.folder: (*RUNNING, *OF_OTHERS.get(one.folder, ())) for one in COMMANDS.values()},
     "pipelines": ("pipelines.common",),
     "slackwater": (),

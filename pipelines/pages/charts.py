@@ -1,8 +1,11 @@
-"""Data of charts (`assets/charts.js`): numbers over time with few digits; of many cells, the largest ones."""
+"""Data of charts (`assets/charts.js`): numbers over time with few digits; of many cells, the largest ones.
+
+`pipelines.pages.pictures` has the further kinds of charts of a query's cells, by the kinds of its keys.
+"""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipelines.pages.numbers import Floats, Numbers, outstanding
+from pipelines.pages.pictures.base import Pictured
+from pipelines.pages.pictures.grid import OVER, BoxGrid, grid_of, rounded_sums
+from pipelines.pages.pictures.sums import SumErrors, half_widths_of, unknown
+from pipelines.pages.pictures.table import PICTURES, picture_of
 from pipelines.spec.series import series_document, series_text
 from privacy.planning.plan import Plan
 from transforms.aggregation.queries import Query
@@ -56,6 +63,8 @@ class Chart:
         zero: Whether the scale includes zero.
         called: What the page calls cells.
         rest: Where to find numbers that the page leaves out.
+        whole: Whether all cells are shown, in order, rather than all windows.
+        shape: Number of boxes along each ordered key, if any box of cells may be added up.
     """
 
     name: str
@@ -65,6 +74,8 @@ class Chart:
     zero: bool
     called: str
     rest: str
+    whole: bool = False
+    shape: tuple[int, ...] = ()
 
 
 def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDArray[np.int64]:
@@ -78,7 +89,7 @@ def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDAr
         cells: Number of cells.
         queries: Number of queries that share the page.
     """
-    most = _windows(numbers, queries)
+    most = _windows(numbers, queries, None)
     room = NUMBERS // queries // sum(min(len(one.value), most) or 1 for one in numbers)
     count = max(1, min(cells, CELLS, room))
     if count == cells:
@@ -88,13 +99,22 @@ def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDAr
     return np.argsort(-size, kind="stable")[:count]
 
 
-def _windows(numbers: Sequence[Numbers], queries: int) -> int:
-    """Return the most windows of each series, so that a page has room for one cell and the sum of all cells."""
-    return max(1, min(WINDOWS, NUMBERS // queries // (2 * len(numbers))))
+def _windows(numbers: Sequence[Numbers], queries: int, chart: Chart | None) -> int:
+    """Return the most windows of each series: so that a page has room for one cell and the sum of all, or for all."""
+    cells = numbers[0].value.shape[1] + 1 if chart is not None and chart.whole else 2
+    return max(1, min(WINDOWS, NUMBERS // queries // (cells * len(numbers))))
 
 
 def chart_document(
-    query: Query, numbers: Sequence[Numbers], plan: Plan, *, times: Times, queries: int, name: str = ""
+    query: Query,
+    numbers: Sequence[Numbers],
+    plan: Plan,
+    *,
+    times: Times,
+    queries: int,
+    name: str = "",
+    of: str = "",
+    within: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
     """Return the data of the charts of one query.
 
@@ -105,7 +125,13 @@ def chart_document(
         times: Times of the windows.
         queries: Number of queries that share the page.
         name: Name to show; empty: the query's own name.
+        of, within: As in `pipelines.pages.pictures.base.Pictured`.
     """
+    subject = Pictured(query=query, numbers=numbers, plan=plan, of=of, within=within)
+    kind, grid, room = picture_of(subject), None, NUMBERS // queries // len(numbers)
+    if kind is not None and PICTURES[kind].whole and query.ordered:
+        grid = grid_of(subject, room)
+        kind = kind if grid is not None else None
     chart = Chart(
         name=name or query.name,
         kinds=[series_text(series_document(one.series, plan)) for one in numbers],
@@ -114,8 +140,47 @@ def chart_document(
         zero=len(query.measure.components) == 1 and QUANTILE not in dict(query.by),
         called="cells",
         rest="\u201cslackwater show\u201d has them all",
+        whole=kind is not None and PICTURES[kind].whole and query.cells <= min(OVER, room),
     )
-    return chart_data(chart, numbers, times=times, queries=queries)
+    further = {"origin": query.name, "part": of, "within": within}
+    if grid is not None:
+        return _of_grid(subject, chart, grid, times, queries) | further
+    found = chart_data(chart, numbers, times=times, queries=queries)
+    drawn = {} if kind is None else {"picture": {"kind": kind, **PICTURES[kind].document(subject)}}
+    return found | further | drawn
+
+
+def _of_grid(subject: Pictured, chart: Chart, grid: BoxGrid, times: Times, queries: int) -> dict[str, Any]:
+    """Return the data of the charts of a query with ordered keys."""
+    texts, kind = grid.labels(), picture_of(subject) or ""
+    numbers = [_gridded(one, subject, grid) for one in subject.numbers]
+    shown = replace(
+        chart,
+        keys=[name for name, _ in (*subject.query.listed, *subject.query.ordered)],
+        labels=lambda cells: [texts[cell] for cell in cells.tolist()],
+        whole=True,
+        shape=grid.shape if len(subject.query.measure.components) == 1 else (),
+    )
+    document = chart_data(shown, numbers, times=times, queries=queries)
+    errors, windows = SumErrors(subject, grid), _windows(numbers, queries, shown)
+    for series, one in zip(document["series"], subject.numbers, strict=True):
+        series["errors"] = errors.of_series(one, slice(-windows, None))
+        series["unit"] = 10.0 ** -_digits(one.high[-windows:] - one.low[-windows:])
+    picture = {"kind": kind, **PICTURES[kind].document(subject), **grid.document(), "sums": errors.document()}
+    last = np.nan_to_num(numbers[0].value[-1]) if len(numbers[0].value) else np.zeros(len(texts))
+    picture["choice"] = int(np.argmax(last.reshape(len(grid.choices), -1).sum(axis=1)))
+    return document | {"open": int(np.argmax(last)), "picture": picture}
+
+
+def _gridded(numbers: Numbers, subject: Pictured, grid: BoxGrid) -> Numbers:
+    """Return the numbers of boxes: as published, or sums of cells that are merged, with their intervals."""
+    value = grid.sums(numbers.value)
+    if grid.merged == 1:
+        return replace(numbers, value=value, low=grid.sums(numbers.low), high=grid.sums(numbers.high))
+    half = np.full_like(value, np.nan)
+    if unknown(subject, numbers) is None:
+        half = half_widths_of(subject, numbers, grid)
+    return replace(numbers, value=value, low=value - half, high=value + half)
 
 
 def chart_data(chart: Chart, numbers: Sequence[Numbers], *, times: Times, queries: int) -> dict[str, Any]:
@@ -128,7 +193,8 @@ def chart_data(chart: Chart, numbers: Sequence[Numbers], *, times: Times, querie
         queries: Number of queries that share the page.
     """
     of = numbers[0].value.shape[1]
-    cells = shown_cells(numbers, of, queries=queries)
+    cells = np.arange(of) if chart.whole else shown_cells(numbers, of, queries=queries)
+    windows = _windows(numbers, queries, chart)
     return {
         "name": chart.name,
         "keys": [*chart.keys],
@@ -139,7 +205,7 @@ def chart_data(chart: Chart, numbers: Sequence[Numbers], *, times: Times, querie
         "called": chart.called,
         "rest": chart.rest,
         "series": [
-            _series(one, cells, kind, times, _windows(numbers, queries))
+            _series(one, cells, kind, times, windows, chart.shape)
             for one, kind in zip(numbers, chart.kinds, strict=True)
         ],
     }
@@ -162,7 +228,9 @@ def labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:
     return [list(label) for label in zip(*reversed(columns), strict=True)] if columns else [[]]
 
 
-def _series(numbers: Numbers, cells: NDArray[np.int64], label: str, times: Times, windows: int) -> dict[str, Any]:
+def _series(
+    numbers: Numbers, cells: NDArray[np.int64], label: str, times: Times, windows: int, shape: tuple[int, ...]
+) -> dict[str, Any]:
     series, last = numbers.series, slice(-windows, None)
     ends = np.arange(len(numbers.value))[last] * series.every + series.width
     document: dict[str, Any] = {
@@ -173,9 +241,9 @@ def _series(numbers: Numbers, cells: NDArray[np.int64], label: str, times: Times
         "width": series.width * times.window / 1000,
         "window": times.window / 1000,
         "left": len(numbers.value) - len(ends),
-        "cells": [
-            line_of(numbers.value[last, cell], numbers.low[last, cell], numbers.high[last, cell]) for cell in cells
-        ],
+        "cells": _lines(numbers, last, shape)
+        if shape
+        else [line_of(numbers.value[last, cell], numbers.low[last, cell], numbers.high[last, cell]) for cell in cells],
     }
     if times.boundaries is not None:  # start and end of each number, and start of its last window
         spans = np.stack([times.boundaries[ends - back] for back in (series.width, 1, 0)], axis=1)
@@ -195,11 +263,29 @@ def line_of(value: Floats, low: Floats, high: Floats) -> dict[str, list[float | 
     Args:
         value, low, high: Numbers with the ends of their intervals, [windows], float64; not a number if unknown.
     """
-    noise = np.nanmedian(high - low) if np.isfinite(high - low).any() else 0.0
-    digits = 2 - math.floor(math.log10(noise)) if noise > 0 else 6
+    digits = _digits(high - low)
+    return _line(np.round(value * 10.0**digits) / 10.0**digits, low, high, digits)
+
+
+def _lines(numbers: Numbers, last: slice, shape: tuple[int, ...]) -> list[dict[str, list[float | None]]]:
+    """Return the lines of all cells with as many digits each, rounded so that sums of boxes are right."""
+    value, low, high = (column[last] for column in (numbers.value, numbers.low, numbers.high))
+    digits = _digits(high - low)
+    if np.isfinite(value).all():
+        value = rounded_sums(value, shape, digits)
+    return [_line(value[:, cell], low[:, cell], high[:, cell], digits) for cell in range(value.shape[1])]
+
+
+def _digits(width: Floats) -> int:
+    """Return the number of decimal digits that numbers have on the page: three digits of the noise."""
+    noise = np.nanmedian(width) if np.isfinite(width).any() else 0.0
+    return 2 - math.floor(math.log10(noise)) if noise > 0 else 6
+
+
+def _line(value: Floats, low: Floats, high: Floats, digits: int) -> dict[str, list[float | None]]:
     unit = 10.0**-digits
     return {
-        "v": _plain(np.round(value / unit) * unit, digits),
+        "v": _plain(value, digits),
         "lo": _plain(np.floor(low / unit + 1e-9) * unit, digits),
         "hi": _plain(np.ceil(high / unit - 1e-9) * unit, digits),
     }

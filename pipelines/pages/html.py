@@ -23,12 +23,23 @@ ESTIMATES = ("estimates.js",)
 _DRAWING = ("d3.min.js", "plot.umd.min.js", "common.js")
 """Scripts that all drawing needs; the first two are by other authors (assets/LICENSES.txt)."""
 
+_BEFORE: Mapping[Sequence[str], Sequence[str]] = {CHARTS: ("times.js", "pictures.js")}
+"""Scripts that others need."""
+
+_NEEDS = {"hierarchy": ("bars",)}
+"""Pictures whose scripts another one needs (`pipelines.pages.pictures.table`)."""
+
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 """Policy by which the browser keeps the page from the network."""
 
 
 def page(
-    title: str, parts: Iterable[str], *, data: Mapping[str, Any] | None = None, script: Sequence[str] = CHARTS
+    title: str,
+    parts: Iterable[str],
+    *,
+    data: Mapping[str, Any] | None = None,
+    script: Sequence[str] = CHARTS,
+    pictures: Iterable[str] = (),
 ) -> str:
     """Return the whole document.
 
@@ -37,11 +48,14 @@ def page(
         parts: HTML, made by the functions below.
         data: Data that the script draws; None for a page without scripts.
         script: Names of the scripts that draw.
+        pictures: Kinds of pictures that it draws (`pipelines.pages.pictures.table`).
     """
     scripts = ""
     if data is not None:
         scripts = f'<script type="application/json" id="data">{_json(data)}</script>\n'
-        scripts += "\n".join(f"<script>{_asset(name)}</script>" for name in (*_DRAWING, *script))
+        kinds = dict.fromkeys(one for kind in pictures for one in (*_NEEDS.get(kind, ()), kind))
+        names = (*_DRAWING, *_BEFORE.get(script, ()), *(f"{kind}.js" for kind in kinds), *script)
+        scripts += "\n".join(f"<script>{_asset(name)}</script>" for name in names)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -141,15 +155,16 @@ def heading(said: str) -> str:
     return f"<h3>{text(said)}</h3>\n"
 
 
-def drawn(place: int, otherwise: str) -> str:
+def drawn(place: int, otherwise: str, said: str = "") -> str:
     """Return an element in which the script draws one item of its data.
 
     Args:
         place: Number of the item.
         otherwise: The command that prints the numbers, for readers whose browser runs no scripts.
+        said: The main message of the charts, for the same readers; the script draws its own.
     """
     return (
-        f'<div class="charts" data-place="{place}"><noscript>The charts need scripts. '
+        f'<div class="charts" data-place="{place}">{plain(said) if said else ""}<noscript>The charts need scripts. '
         f"<code>{text(otherwise)}</code> prints the numbers as a table.</noscript></div>\n"
     )
 

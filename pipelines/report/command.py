@@ -18,3 +18,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="Write the charts and tables of each query to a separate page next to FILE, for large releases.",
     )
+    parser.add_argument(
+        "--outline",
+        metavar="GEOJSON",
+        help="Draw the lines of a GeoJSON file over maps of longitude and latitude. They become part of the page.",
+    )

@@ -36,7 +36,21 @@ class Stated:
         """Return the data of a chart with labels in place of the names of keys and cells."""
         keys = drawn["keys"]
         cells = [self.names.cell(keys, cell) if len(cell) == len(keys) else cell for cell in drawn["cells"]]
-        return {**drawn, "keys": [self.names.column(key) for key in keys], "cells": cells}
+        found = {**drawn, "keys": [self.names.column(key) for key in keys], "cells": cells}
+        return {**found, "picture": self._pictured(drawn["picture"], keys)} if "picture" in drawn else found
+
+    def _pictured(self, picture: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+        """Return the data of a kind of chart with labels in place of the names of keys, cells and nodes."""
+        found = dict(picture)
+        if "axes" in picture:
+            found["axes"] = [{**axis, "key": self.names.column(axis["key"])} for axis in picture["axes"]]
+            listed = keys[: len(keys) - len(picture["axes"])]
+            found["choices"] = [self.names.cell(listed, choice) for choice in picture["choices"]]
+        if "levels" in picture:
+            found["levels"] = [
+                [[*self.names.cell(keys, node[:1]), *node[1:]] for node in one] for one in picture["levels"]
+            ]
+        return found
 
     @property
     def introduction(self) -> list[str]:

@@ -3,41 +3,34 @@
 It reads only the plan, the manifest and the estimates, so it costs no privacy.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pipelines.common.arguments import SpecLike, path_of, refuse_ending, refuse_inside
 from pipelines.common.errors import ArgumentError
 from pipelines.ledger.account import ledger_document
 from pipelines.pages import html, words
-from pipelines.pages.charts import Times, chart_document
 from pipelines.pages.definitions import glossary
 from pipelines.pages.noise import noise_section
+from pipelines.pages.outline import Line, outline_of
+from pipelines.pages.pictures.message import message
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, naming, published
-from pipelines.report.facts import Facts, StatedQuery, StatedSeries
+from pipelines.report.drawing import charts_data, drawn_part, others_of, with_charts
+from pipelines.report.facts import Facts, StatedQuery
 from pipelines.report.found import found_section
 from pipelines.report.label import Stated, stated
 from pipelines.report.ledger import ledger_section
-from pipelines.report.parts import FEW as FEW_CELLS
 from pipelines.report.parts import ReportPart, parts_of
 from pipelines.report.reported import Reported
+from pipelines.report.sentences import sentences_of
 from pipelines.report.stating import facts_of, has_negative, has_unknown
 from pipelines.report.tables import differences_table, page_name, plain_table
 from privacy.counted import counted
 from privacy.upward import shown
 from transforms.common.dates import moment_name
 from transforms.common.sinks import write_text
-
-FEW = 3
-"""Number of latest numbers from which on they are a list and not a sentence."""
-
-NAMED_CELLS = 3
-"""Most cells whose change since the window before is a sentence each."""
 
 _LINKS = (
     ("noise", "Noise"),
@@ -48,7 +41,9 @@ _LINKS = (
 )
 
 
-def report(spec: SpecLike, *, output: str | Path = "report.html", split: bool = False) -> Reported:
+def report(
+    spec: SpecLike, *, output: str | Path = "report.html", split: bool = False, outline: str | Path | None = None
+) -> Reported:
     """Write all published numbers as one page for people, from the public side alone. Costs no privacy.
 
     Args:
@@ -56,33 +51,41 @@ def report(spec: SpecLike, *, output: str | Path = "report.html", split: bool = 
             records.
         output: Path of the page, which ends in `.html`.
         split: Write the charts and tables of each query to a separate page next to it.
+        outline: Path of a GeoJSON file whose lines are drawn over maps, and become part of the page. None: no lines.
 
     Raises:
-        SpecError: The page cannot be there, or sanitised records cannot be split.
+        SpecError: The page cannot be there, sanitised records cannot be split and have no map, or the outline is not
+            GeoJSON.
         RefusedError: Nothing is published there, or a file is not what the manifest says.
     """
     path, file = path_of(spec), str(output)
     refuse_ending("output", file, [".html"])
+    lines = None if outline is None else outline_of(Path(outline))
     if other := of_other_kind("report", path):
         if split:
             raise ArgumentError("split", "is for releases of numbers; sanitised records have one page")
+        if outline is not None:
+            raise ArgumentError("outline", "is for releases of numbers; sanitised records have no map")
         page: Reported = other(path, output=file)
         return page
     release = published(path)
     refuse_inside("output", file, release.folder)
     with naming(release.folder):
-        return _of_release(release, path, file, split)
+        return _of_release(release, path, file, split, lines)
 
 
-def _of_release(release: Published, path: str, output: str, split: bool) -> Reported:
+def _of_release(release: Published, path: str, output: str, split: bool, outline: Sequence[Line] | None) -> Reported:
     parts = parts_of(release)
     account = ledger_document(release.epochs, release.spec, release.plan)
     about = stated(release, path, account)
     facts = facts_of(release, parts, about)
     pages = [page_name(output, place, query) for place, query in enumerate(facts.queries)] if split else []
+    drawn = [drawn_part(release, part, about, queries=1 if split else len(parts)) for part in parts]
     for place, file in enumerate(pages):
-        write_text(file, _page_of_query(release, parts[place], facts.queries[place], about, Path(output).name))
-    write_text(output, _page(release, parts, facts, account, about, pages))
+        data = {**charts_data([drawn[place]], outline), "others": others_of(drawn, place)}
+        write_text(file, _page_of_query(release, parts[place], facts.queries[place], about, Path(output).name, data))
+    data = charts_data(drawn, outline)
+    write_text(output, _page(release, parts, facts, account, about, pages, data))
     signals = _signals(facts)
     return Reported(
         release=release.spec.release,
@@ -112,12 +115,12 @@ def _page(
     account: dict[str, Any],
     about: Stated,
     pages: Sequence[str],
+    data: dict[str, Any],
 ) -> str:
     spec, plan = release.spec, release.plan
     budget = f"epsilon = {shown(plan.budget.epsilon)}" + (
         f", delta = {shown(plan.budget.delta)}" if plan.budget.delta else ""
     )
-    data = None if pages else {"queries": [_drawn(release, part, about, queries=len(parts)) for part in parts]}
     keys = found_section(release, about.names)
     links = [(f"query-{place}", query.label) for place, query in enumerate(facts.queries)]
     links += [*([("found", "Found keys")] if keys else []), *_LINKS]
@@ -132,9 +135,9 @@ def _page(
         ),
         html.contents(links),
         *(
-            html.section(f"query-{place}", query.label, [*_told(part, query, release, about), *below])
+            html.section(f"query-{place}", query.label, [*sentences_of(part, query, release, about), *below])
             for place, (part, query, below) in enumerate(
-                zip(parts, facts.queries, _below(release, parts, facts, about, pages), strict=True)
+                zip(parts, facts.queries, _below(release, parts, facts, about, pages, data), strict=True)
             )
         ),
         *keys,
@@ -144,11 +147,16 @@ def _page(
         ledger_section(release, account),
         html.section("glossary", "Glossary", [html.facts(glossary(spec, plan))]),
     ]
-    return html.page(f"{facts.title}: published numbers", body, data=data)
+    return with_charts(f"{facts.title}: published numbers", body, None if pages else data)
 
 
 def _below(
-    release: Published, parts: Sequence[ReportPart], facts: Facts, about: Stated, pages: Sequence[str]
+    release: Published,
+    parts: Sequence[ReportPart],
+    facts: Facts,
+    about: Stated,
+    pages: Sequence[str],
+    data: dict[str, Any],
 ) -> list[list[str]]:
     """Return what is below the sentences about each query: charts and tables, or links to their pages."""
     if pages:
@@ -157,99 +165,37 @@ def _below(
             for query, page in zip(facts.queries, pages, strict=True)
         ]
     return [
-        _charts(place, part, query, release, about, queries=len(parts))
+        _charts(place, part, query, release, about, data)
         for place, (part, query) in enumerate(zip(parts, facts.queries, strict=True))
     ]
 
 
-def _page_of_query(release: Published, part: ReportPart, query: StatedQuery, about: Stated, home: str) -> str:
+def _page_of_query(
+    release: Published, part: ReportPart, query: StatedQuery, about: Stated, home: str, data: dict[str, Any]
+) -> str:
     """Return the separate page of one query."""
     title = f"{query.label}: published numbers"
     body = [
         f"<h1>{html.text(query.label)}</h1>\n",
         html.link(home, f"All queries of {about.texts.get('title', release.spec.release)}, and what is promised"),
-        *_told(part, query, release, about),
-        *_charts(0, part, query, release, about, queries=1),
+        *sentences_of(part, query, release, about),
+        *_charts(0, part, query, release, about, data),
         html.section("glossary", "Glossary", [html.facts(glossary(release.spec, release.plan))]),
     ]
-    return html.page(title, body, data={"queries": [_drawn(release, part, about, queries=1)]})
-
-
-def _drawn(release: Published, part: ReportPart, about: Stated, *, queries: int) -> dict[str, Any]:
-    """Return the data of the charts of a part of the page."""
-    times = Times(
-        start=release.local(release.bounds.start), window=release.plan.promise.window, boundaries=_boundaries(release)
-    )
-    name = about.heading(part)
-    drawn = chart_document(part.query, part.numbers, release.plan, times=times, queries=queries, name=name)
-    return about.labelled(drawn)
+    return with_charts(title, body, data)
 
 
 def _charts(
-    place: int, part: ReportPart, query: StatedQuery, release: Published, about: Stated, *, queries: int
+    place: int, part: ReportPart, query: StatedQuery, release: Published, about: Stated, data: dict[str, Any]
 ) -> list[str]:
+    drawn = data["queries"]
     return [
-        html.drawn(place, "slackwater show"),
+        html.drawn(place, "slackwater show", " ".join(message(drawn[place]))),
         html.paragraph(query.coverage, role="note"),
         differences_table(query),
         html.compared(place),
-        plain_table(part, query, release, about.names, queries=queries),
+        plain_table(part, query, release, about.names, queries=len(drawn)),
     ]
-
-
-def _told(part: ReportPart, query: StatedQuery, release: Published, about: Stated) -> list[str]:
-    """Return the sentences about a query: what it measures, the latest numbers, and what stands out."""
-    said = [html.paragraph(one) for one in query.measured]
-    said.append(html.bullets(f"{one.kind}: {one.meaning}." for one in query.series))
-    said += [
-        html.paragraph(f"{one.kind}: {one.noise['warning']}", role="warning")
-        for one in query.series
-        if one.noise is not None and one.noise["warning"]
-    ]
-    for window, texts in _latest(query).items():
-        short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
-        said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
-        said += [html.bullets(texts)] if len(texts) >= FEW else []
-    if changed := [text for one in query.series for text in _changed(one)]:
-        said.append(html.paragraph("Compared with the window before:", role="standing"))
-        said.append(html.bullets(changed))
-    standing = [text for one in query.series for text in one.standing_out]
-    if standing:
-        said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
-        said.append(html.bullets(standing))
-    return said
-
-
-def _changed(series: StatedSeries) -> Iterator[str]:
-    """Yield what has changed since the window before: of all cells together, or of each of few cells."""
-    seen: set[str] = set()
-    for one in series.differences:
-        cell = str(one.cell)
-        shown = not one.cell or series.cells <= NAMED_CELLS
-        if one.window_end != one.minus_window_end and shown and cell not in seen:
-            yield f"{series.kind}: {one.text}"
-        seen.add(cell)
-        if one.cell is None:
-            return
-
-
-def _latest(query: StatedQuery) -> dict[str, list[str]]:
-    """Return the last numbers by window: of each series that of all cells together, or of each of few cells."""
-    found: dict[str, list[str]] = {}
-    for one in query.series:
-        together = [number for number in one.latest if not number.cell]
-        numbers = together or (one.latest if one.cells <= FEW_CELLS else ())
-        if one.latest:
-            found.setdefault(one.window, []).extend(number.text for number in numbers)
-    return found
-
-
-def _boundaries(release: Published) -> NDArray[np.int64] | None:
-    """Return the bounds of windows of a calendar, as clocks of its zone show them; None without a calendar."""
-    bounds = release.bounds
-    if bounds.ends is None:
-        return None
-    return np.array([release.local(moment) for moment in (bounds.start, *bounds.ends)], dtype=np.int64)
 
 
 def _noise(facts: Facts, parts: Sequence[ReportPart]) -> str:

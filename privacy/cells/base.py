@@ -5,7 +5,7 @@
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -159,6 +159,11 @@ def whole(values: Floats) -> Ints:
 
 class Linear(Protocol):
     """Linear strategy S over all cells of a query, as intervals of sums over cells need it."""
+
+    @property
+    def axes(self) -> Sequence[Along] | None:
+        """Strategies along the axes; None if each cell is a node."""
+        ...
 
     def spread(self, values: Ints) -> Ints:
         """Return S times values: int64 [.., cells] to [.., nodes]."""

@@ -24,6 +24,7 @@ class Each:
     unsummed: ClassVar[str | None] = None
     sentence: ClassVar[str] = ""
     of: ClassVar[str] = ""
+    axes: ClassVar[None] = None
     cells: int
 
     @property

@@ -18,9 +18,10 @@ from privacy.adaptive.scales import Scales
 from privacy.adaptive.spending import offered, units_of
 from privacy.adaptive.step import check_scales
 from privacy.adaptive.table import POLICIES
+from privacy.answers.in_time import ONE_NODE, NoiseInTime
 from privacy.answers.of_parts import spreads_of_nodes
 from privacy.answers.sums import over_cells
-from privacy.cells.base import Sketcher
+from privacy.cells.base import Along, Sketcher
 from privacy.cells.offer import CellTerms
 from privacy.cells.sums import Floats
 from privacy.cells.table import sketcher
@@ -155,6 +156,15 @@ class AdaptivePart:
         noise = {one: self.scales.sample(one) for one in set(units) if one}
         of_cells = over_cells(query, self.over.linear)
         return spreads_of_nodes([noise.get(one) for one in units], of_cells, wanted, others)
+
+    @property
+    def along(self) -> Sequence[Along] | None:
+        return None if self.over.linear is None else self.over.linear.axes
+
+    def noise_in_time(self, series: Series, numbers: int, sampled: Sequence[bool]) -> list[NoiseInTime | None]:
+        """Return the noise of the sample of each window, which is one node; None for repeated windows."""
+        units = units_of(self.rule, sampled)
+        return [(self.scales.sample(one), ONE_NODE) if one else None for one in units]
 
     def total_errors(self, series: Series, numbers: int, cells: int, sampled: Sequence[bool]) -> Floats | None:
         if self.unsummed:

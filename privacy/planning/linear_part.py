@@ -10,8 +10,10 @@ import numpy as np
 
 from privacy.accounting.accounting import paper_epsilon
 from privacy.accounting.composition import Measurement
+from privacy.answers.in_time import NoiseInTime, noise_in_time
 from privacy.answers.of_parts import half_widths_of_totals, spreads_of_numbers
 from privacy.answers.sums import over_cells
+from privacy.cells.base import Along
 from privacy.cells.product import Product
 from privacy.columns import Column
 from privacy.measure import Measure
@@ -169,10 +171,19 @@ class LinearPart:
         of_cells = over_cells(query, None if self.over is None or self.over.trivial else self.over)
         return spreads_of_numbers(noise, self.strategy, series.merged(self.leaf), of_cells, wanted, others)
 
+    @property
+    def along(self) -> Sequence[Along] | None:
+        return None if self.over is None or self.over.trivial else self.over.axes
+
+    def noise_in_time(self, series: Series, numbers: int, sampled: Sequence[bool]) -> list[NoiseInTime | None]:
+        (noise,) = self.noise
+        leaves = _windows(series, numbers) // self.leaf
+        return [*noise_in_time(noise, self.strategy, series.merged(self.leaf), leaves)]
+
     def total_errors(self, series: Series, numbers: int, cells: int, sampled: Sequence[bool]) -> Floats | None:
         (noise,) = self.noise
-        windows = numbers * series.every + series.width - series.every
-        return half_widths_of_totals(noise, self.strategy, series.merged(self.leaf), windows // self.leaf, cells)
+        leaves = _windows(series, numbers) // self.leaf
+        return half_widths_of_totals(noise, self.strategy, series.merged(self.leaf), leaves, cells)
 
     def deviations(self, measure: Measure, series: Series, windows: int) -> Floats:
         """Return the standard deviation of each number; under a strategy over cells, the root mean square of cells."""
@@ -205,3 +216,8 @@ class LinearPart:
             raise RuleError(f"expected one for each of {len(components)} components", "noise")
         if any(noise.name != f"discrete_{mechanism}" for noise in self.noise):
             raise ValueError(f"mechanism: {mechanism}, but the part has noise of another mechanism")
+
+
+def _windows(series: Series, numbers: int) -> int:
+    """Return the number of windows up to the end of the last of some numbers."""
+    return numbers * series.every + series.width - series.every

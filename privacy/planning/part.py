@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from privacy.accounting.composition import Measurement
+from privacy.answers.in_time import NoiseInTime
+from privacy.cells.base import Along
 from privacy.columns import Column
 from privacy.measure import Measure
 from privacy.noise.kinds import Accounting, Mechanism
@@ -156,6 +158,21 @@ class Part(Protocol):
             wanted: places of the numbers, int64 [numbers].
             others: places of the numbers that are subtracted, int64 [numbers]; None: nothing is subtracted.
             sampled: whether each window was sampled, if the data decide; NaN for the others.
+        """
+        ...
+
+    @property
+    def along(self) -> Sequence[Along] | None:
+        """Strategies over cells along the axes, if `unsummed` is None; None if each cell has its own noise."""
+        ...
+
+    def noise_in_time(self, series: Series, numbers: int, sampled: Sequence[bool]) -> list[NoiseInTime | None]:
+        """Return for each number the noise of a node, and its weights on the nodes in time; None if it is unknown.
+
+        Args:
+            series: series of the numbers, of a measure with one component.
+            numbers: how many there are.
+            sampled: as for `sum_errors`.
         """
         ...
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +16,10 @@ from selenium.webdriver.support.select import Select
 import slackwater
 from examples.stops import show
 from pipelines import cli
+from pipelines.pages.pictures.message import message
 from tests.browser import IN_BROWSER, browser, faults, logged, resize
 from tests.pipelines.local.survey_page import survey_files
+from tests.pipelines.pages.all_kinds import STORM, documents, write_outline, write_page
 from tests.pipelines.report.records_page import TOWNS, public_records
 from tests.pipelines.report.report_page import NASTY, public_side
 from tests.releases.continued import unpacked
@@ -87,7 +90,7 @@ def test_a_plan_s_page_fits_a_phone_and_paper(driver, tmp_path):
     driver.get(report)
 
 
-def test_intervals_of_samples_are_bars_and_repeated_windows_circles(elsewhere, tmp_path):
+def test_intervals_of_samples_are_bars_and_windows_with_new_numbers_dots(elsewhere, tmp_path):
     """Four windows, of which the first and the third are sampled."""
     public, page = unpacked(RELEASES / "0.3.0/span", tmp_path) / "public", tmp_path / "page.html"
     assert cli.main(["report", str(public), "-o", str(page)]) == 0
@@ -104,8 +107,8 @@ def test_intervals_of_samples_are_bars_and_repeated_windows_circles(elsewhere, t
 
     assert (len(bars), len(circles)) == (2, 2)
     assert caption == (
-        "Line: the published number. Bars: 95 % intervals, where they are known. Small circles: windows that repeat "
-        "the number before."
+        "Steps: the published number, repeated until new numbers are published. Dots: windows with new numbers. Bars: "
+        "95 % intervals, where they are known."
     )
     assert told.endswith("(repeated, no known interval)")
     assert faults(elsewhere) == []
@@ -279,13 +282,16 @@ def test_ranges_have_separate_charts_that_show_the_chosen_cell(driver, tmp_path:
 
     drawn = [node.text for node in driver.find_elements(By.CSS_SELECTOR, "figure.large figcaption")]
     chosen = [
-        Select(node).first_selected_option.text for node in driver.find_elements(By.CSS_SELECTOR, ".charts select")
+        Select(node.find_elements(By.TAG_NAME, "select")[-1]).first_selected_option.text
+        for node in driver.find_elements(By.CSS_SELECTOR, ".charts")
     ]
-    assert [text.partition(": ")[0] for text in drawn] == ["listed, level", "listed, ranges, level", "whole, level"]
+    assert [text.partition(": ")[0] for text in drawn] == [
+        *("listed, level", "listed, ranges, level", "whole, level", "found, level")
+    ]
     assert [text.partition(": ")[2] for text in drawn] == chosen
-    assert [node.text for node in driver.find_elements(By.CSS_SELECTOR, "#query-1 .many figcaption")] == [
+    assert {node.text for node in driver.find_elements(By.CSS_SELECTOR, "#query-1 .many figcaption")} == {
         f"{cells}, {ward}" for cells in ("[20, 40)", "[30, inf)") for ward in ("a", "b")
-    ]
+    }
     assert logged(driver) == []
     driver.get(report)
 
@@ -338,3 +344,89 @@ def test_the_map_s_page_fits_all_widths_and_is_walked_through_by_keys(driver, tm
     assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
     assert logged(driver) == []
     driver.get(report)
+
+
+NAMELESS = """
+const named = (node) => node.getAttribute('aria-label') || node.closest('label')?.textContent.trim()
+  || (node.tagName === 'BUTTON' && node.textContent.trim());
+return [...document.querySelectorAll('input, select, button, .plot, [role=region]')]
+  .filter((node) => node.getClientRects().length && !named(node)).map((node) => node.outerHTML.slice(0, 80));
+"""
+"""JavaScript that lists visible controls and charts without a name for screen readers."""
+
+
+@pytest.fixture(scope="module")
+def charts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, tuple[int, dict[str, Any]]]]:
+    """Return a page with charts of all kinds, and the place and the data of each."""
+    folder, drawn = tmp_path_factory.mktemp("charts"), documents()
+    write_outline(folder / "city.geojson")
+    write_page(folder / "page.html", drawn, folder / "city.geojson")
+    return folder / "page.html", {one["name"]: (place, one) for place, one in enumerate(drawn)}
+
+
+def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
+    page, drawn = charts
+    elsewhere.get(page.as_uri())
+
+    for width, media, dark in ((390, "screen", True), (1280, "screen", False), (720, "print", False)):
+        resize(elsewhere, width, media=media, dark=dark)
+        if media == "print":
+            elsewhere.execute_script("dispatchEvent(new Event('beforeprint'))")
+        assert faults(elsewhere) == []
+        assert elsewhere.execute_script(NAMELESS) == []
+    assert logged(elsewhere) == []
+    assert elsewhere.execute_script("return performance.getEntriesByType('resource').length") == 0
+    for place, one in drawn.values():
+        said = " ".join(message(one))
+        if said:
+            assert text(elsewhere, f"#query-{place} .pictured .said") == said
+        if said and one["picture"]["kind"] != "crossed":  # a table needs no other text
+            label = elsewhere.find_element(By.CSS_SELECTOR, f"#query-{place} .pictured .plot").get_attribute(
+                "aria-label"
+            )
+            assert said in label
+    assert len(elsewhere.find_elements(By.CSS_SELECTOR, "path.outline")) == 2
+
+
+def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
+    page, drawn = charts
+    elsewhere.get(page.as_uri())
+    resize(elsewhere, 1280)
+    (stops, data), (ages, histogram), (places, _), (people, _) = (
+        drawn[name] for name in ("stops", "ages", "places", "people")
+    )
+
+    elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .pictured .note button").click()
+    shown = text(elsewhere, f"#query-{stops} .pictured .said")
+    plot = elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .pictured .plot")
+    plot.send_keys(Keys.HOME)
+    plot.send_keys(Keys.SHIFT, Keys.ARROW_UP, Keys.ARROW_RIGHT)
+    box = text(elsewhere, f"#query-{stops} .pictured .readout")
+    half = elsewhere.execute_script(
+        "const query = slackwater.data.queries[arguments[0]], box = [[1, 3], [1, 3]];"
+        "return slackwater.halfWidth(query.picture, query.series[0], 7, box)",
+        stops,
+    )
+    plot.send_keys(Keys.ENTER)
+    chosen = Select(elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .pictured ~ .controls select"))
+    slider = elsewhere.find_element(By.CSS_SELECTOR, f"#query-{ages} input[type=range]")
+    slider.send_keys(Keys.HOME)
+    first = text(elsewhere, f"#query-{ages} .pictured .said")
+    elsewhere.find_element(By.CSS_SELECTOR, f"#query-{places} .pictured .plot").send_keys(Keys.ARROW_DOWN, Keys.ENTER)
+    trail = text(elsewhere, f"#query-{places} .trail")
+    total = text(elsewhere, f"#query-{places} .pictured .total")
+    table = text(elsewhere, f"#query-{people} .crossed tbody tr:last-child")
+
+    assert shown == " ".join(message(data, window=STORM))
+    cells = [data["series"][0]["cells"][place]["v"][STORM] for place in (12, 13, 23, 24)]
+    assert box.startswith("4 cells, lat 44.886 to 44.914, long -93.336 to -93.304: sum ")
+    value, low, high = (float(one.replace(",", "")) for one in re.findall(r"-?[\d,.]*\d", box.partition("sum ")[2]))
+    assert value == pytest.approx(sum(cells))
+    assert 0 <= high - value - half <= 4 * data["series"][0]["unit"]
+    assert 0 <= value - low - half <= 4 * data["series"][0]["unit"]
+    assert chosen.first_selected_option.text == "traffic, [44.9, 44.914), [-93.32, -93.304)"
+    assert first == " ".join(message(histogram, window=0))
+    assert trail == "all \u203a Bavaria"
+    assert total.startswith("Bavaria: ")
+    assert re.fullmatch(r"all [\d,]+ ± [\d.]+ [\d,]+ ± [\d.]+ [\d,]+ ± [\d.]+", table)
+    assert logged(elsewhere) == []

@@ -1,48 +1,8 @@
-// Draws what the page's data hold: for each query a large chart, small ones for its cells, and a table to copy from.
+// Draws what the page's data hold: for each query its picture, a large chart over time, small ones, and a table to copy from.
 "use strict";
 (() => {
-  const DAY = 86400000;
   const FEW = 12; // small charts at first, and more at each press of the button
-  const { data, span, when, element, number, scaled, widest, readable, copied, drawAll } = slackwater;
-
-  // ---- words
-
-  const label = (cell) => cell.join(", ");
-  const daily = (series) =>
-    series.spans ? series.spans.every((one) => one.every((time) => time % DAY === 0)) : series.window % DAY === 0 && series.first % DAY === 0;
-
-  function told(series, line, place) {
-    const value = number(line.v[place]);
-    const [low, high] = [line.lo[place], line.hi[place]];
-    if (line.v[place] === null) return "unknown";
-    if (low === null) return `${value} (${series.repeated?.[place] ? "repeated, " : ""}no known interval)`;
-    return `${value} (${number(low)} to ${number(high)})`;
-  }
-
-  // ---- a chart
-
-  // Moments whose labels, of at most two lines, fit next to each other in this width; whole days if windows are days.
-  function ticks(series, times, width) {
-    const [first, last] = [times[0], times.at(-1)];
-    const spread = times.length > 1 ? d3.utcTicks(first, last, Math.max(2, Math.floor(width / 60))) : times;
-    const days = daily(series) ? [...new Set(spread.map((time) => +d3.utcDay.floor(time)))].map((time) => new Date(time)) : spread;
-    const found = days.filter((time) => time >= first);
-    const all = (part) => found.every((time) => +part(time) === +time);
-    const own = all(d3.utcYear) ? d3.utcFormat("%Y") : all(d3.utcMonth) ? d3.utcFormat("%b") : all(d3.utcDay) ? d3.utcFormat("%-d %b") : d3.utcFormat("%H:%M");
-    const rest = all(d3.utcYear) ? () => "" : all(d3.utcDay) ? d3.utcFormat("%Y") : d3.utcFormat("%-d %b");
-    const labelled = (kept) => kept.map((time, place) => {
-      const more = rest(time);
-      return place && more === rest(kept[place - 1]) ? own(time) : `${own(time)}\n${more}`.trimEnd();
-    });
-    const fits = (kept) => {
-      const half = labelled(kept).map((text) => widest(text.split("\n")) / 2);
-      return kept.every((time, at) => !at || ((time - kept[at - 1]) / (last - first)) * width >= half[at] + half[at - 1] + 12);
-    };
-    let step = 1;
-    while (!fits(found.filter((_, at) => at % step === 0))) step += 1;
-    const kept = found.filter((_, at) => at % step === 0), labels = labelled(kept);
-    return { ticks: kept, tickFormat: (_, place) => labels[place] };
-  }
+  const { data, element, number, scaled, readable, copied, drawAll, label, span, when, told, ticks, pictures = {}, largest } = slackwater;
 
   function chart(query, series, line, { width, height, large, domain, name }) {
     const points = line.v.map((value, place) => ({
@@ -62,7 +22,7 @@
           : Plot.areaY(points, { x: "time", y1: "low", y2: "high", fill: "var(--band)" }),
         query.zero ? Plot.ruleY([0], { stroke: "var(--line)" }) : null,
         Plot.lineY(points, { x: "time", y: "value", stroke: "var(--accent)", strokeWidth: large ? 1.4 : 1.1, curve: series.repeated ? "step-after" : "linear" }),
-        large ? Plot.dot(points.filter((point) => point.repeated), { x: "time", y: "value", stroke: "var(--accent)", fill: "var(--paper)", r: 2.5 }) : null,
+        large && series.repeated ? Plot.dot(points.filter((point) => !point.repeated), { x: "time", y: "value", fill: "var(--accent)", r: 3 }) : null,
         points.length === 1 ? Plot.dot(points, { x: "time", y: "value", fill: "var(--accent)", r: 3 }) : null,
         Plot.dot(marks, { x: "time", y: "value", stroke: "var(--mark)", r: 5, strokeWidth: 2 }),
       ],
@@ -89,80 +49,182 @@
     });
   }
 
+  // ---- a window: a slider over all of them, which also plays
+
+  function player(query, state, changed) {
+    const slider = element("input", { type: "range", min: "0", step: "1", "aria-label": `Window of ${query.name}` });
+    const told = element("output", {}), play = element("button", { type: "button" }, "Play");
+    let timer = null;
+    function stop() {
+      clearInterval(timer);
+      timer = null;
+      play.textContent = "Play";
+      play.setAttribute("aria-pressed", "false");
+    }
+    function go(window) {
+      state.window = window;
+      changed();
+    }
+    play.setAttribute("aria-label", `Play all windows of ${query.name}`);
+    slider.addEventListener("input", () => { stop(); go(+slider.value); });
+    play.addEventListener("click", () => {
+      if (timer !== null) { stop(); return; }
+      play.textContent = "Pause";
+      play.setAttribute("aria-pressed", "true");
+      if (state.window === +slider.max) go(0);
+      timer = setInterval(() => { if (state.window >= +slider.max) stop(); else go(state.window + 1); }, 600);
+    });
+    stop();
+    function show() {
+      const last = state.series.cells[0].v.length - 1;
+      slider.max = String(last);
+      slider.value = String(state.window);
+      const repeated = state.series.repeated?.[state.window] ? ", which repeats the numbers before" : "";
+      told.textContent = `${when(state.series, state.window)}${repeated}`;
+      slider.setAttribute("aria-valuetext", told.textContent);
+      slider.disabled = play.disabled = last === 0;
+    }
+    return [element("div", { class: "player" }, play, slider, told), show, stop];
+  }
+
   // ---- a query
 
   function draw(query, home, place) {
     const together = query.series.some((series) => series.total);
-    const state = { series: query.series[0], cell: together ? -1 : query.open, wanted: "", few: FEW, same: query.zero };
+    const make = query.series[0].first === null ? undefined : query.picture && pictures[query.picture.kind];
+    const last = (series) => series.cells[0].v.length - 1;
+    const state = {
+      series: query.series[0], cell: together ? -1 : query.open, wanted: "", few: FEW, same: query.zero,
+      window: last(query.series[0]), choice: query.picture?.choice ?? 0,
+    };
     const line = (cell) => (cell < 0 ? { ...state.series.total, marks: state.series.marks } : { ...state.series.cells[cell], marks: query.cells.length === 1 ? state.series.marks : null });
     const name = (cell) => (cell < 0 ? "all cells together" : label(query.cells[cell]) || query.name);
+    const picture = make?.(query, { choose });
+    const room = (printed) => printed ?? Math.max(280, home.clientWidth);
 
-    const controls = element("div", { class: "controls" });
+    const controls = element("div", { class: "controls" }), below = make ? element("div", { class: "controls" }) : controls;
     if (query.series.length > 1) {
       const set = element("fieldset", {}, element("legend", {}, "Numbers"));
       query.series.forEach((series, at) => {
         const input = element("input", { type: "radio", name: `series-${place}`, value: String(at), checked: at === 0 });
-        input.addEventListener("change", () => { state.series = series; redraw(); });
+        input.addEventListener("change", () => { state.series = series; state.window = last(series); redraw(); });
         set.append(element("label", {}, input, series.label));
       });
       controls.append(set);
     }
-    const choices = [...(together ? [-1] : []), ...query.cells.keys()];
+    const kinds = picture?.choices ?? query.picture?.choices?.map(label) ?? [];
+    if (kinds.length > 1) {
+      const select = element("select", {}, ...kinds.map((text, at) => element("option", { value: String(at) }, text)));
+      select.value = String(state.choice);
+      select.addEventListener("change", () => { state.choice = +select.value; redraw(); });
+      controls.append(element("label", { class: "field" }, "Shown", select));
+    }
+    const [slider, showWindow, stop] = player(query, state, () => drawPicture());
+    if (make && !picture.whole) controls.append(slider);
+
+    const listed = make && query.picture.axes === undefined && !picture.whole; // bars and tables, whose cells have no order
+    const large = element("figure", { class: "large" }), pictured = element("div", { class: "pictured" });
     const choice = element("select");
     if (query.cells.length > 1) {
+      const choices = [...(together ? [-1] : []), ...query.cells.keys()];
       choice.append(...choices.map((cell) => element("option", { value: String(cell) }, name(cell))));
       choice.value = String(state.cell);
       choice.addEventListener("change", () => { state.cell = +choice.value; redraw(); });
-      controls.append(element("label", { class: "field" }, "Large chart and table", choice));
+      below.append(element("label", { class: "field" }, !make ? "Large chart and table" : picture.whole ? "Table" : "Over time", choice));
+    }
+    const overview = query.cells.length > 1 && (!make || listed);
+    if (overview) {
       const search = element("input", { type: "search", placeholder: query.keys.join(", ") });
       search.addEventListener("input", () => { state.wanted = search.value.toLowerCase(); state.few = FEW; redraw(); });
-      controls.append(element("label", { class: "field" }, `Search for ${query.called}`, search));
+      below.append(element("label", { class: "field" }, `Search for ${query.called}`, search));
       const same = element("input", { type: "checkbox", checked: state.same });
       same.addEventListener("change", () => { state.same = same.checked; redraw(); });
-      controls.append(element("label", {}, same, "small charts on one scale"));
+      below.append(element("label", {}, same, "small charts on one scale"));
     }
-    const large = element("figure", { class: "large" });
     const note = element("p", { class: "note" });
     const many = element("div", { class: "many" });
-    const more = element("button", { class: "more" }, "");
-    more.type = "button";
+    const more = element("button", { class: "more", type: "button" }, "");
     more.addEventListener("click", () => { state.few += FEW; redraw(); });
     const [details, fill] = copied(query.name, () => {
       const now = line(state.cell);
       const rows = now.v.map((value, at) => [when(state.series, at), value, now.lo[at], now.hi[at]]);
       return [`${query.name}, ${state.series.label}, ${name(state.cell)}`, ["window", "number", "95 % from", "to"], rows];
     });
-    home.append(controls, large, note, many, more, details);
+    large.hidden = Boolean(make && picture.whole);
+    home.append(controls, pictured, ...(make ? [below] : []), large, note, many, more, details);
+
+    // A cell that a picture chose, and perhaps a window; null: the picture alone has changed.
+    function choose(cell, window) {
+      if (window !== undefined) { stop(); state.window = window; }
+      if (cell === null) { drawPicture(); return; }
+      state.cell = cell;
+      choice.value = String(cell);
+      redraw();
+    }
 
     // What the large chart draws, and nothing else.
     function caption(drawn) {
       const known = drawn.lo.some((low) => low !== null), alone = drawn.v.some((value, at) => value !== null && drawn.lo[at] === null);
       return [
-        "Line: the published number.",
+        state.series.repeated ? "Steps: the published number, repeated until new numbers are published. Dots: windows with new numbers." : "Line: the published number.",
         known ? `${alone ? "Bars: 95 % intervals, where they are known" : "Band: its 95 % interval"}.` : "",
-        state.series.repeated?.some((one) => one) ? "Small circles: windows that repeat the number before." : "",
         drawn.marks?.length ? "Large circle: stands out." : "",
       ].filter((said) => said).join(" ");
     }
 
+    // The cells of a window.
+    const ordered = () => (listed ? d3.sort(query.cells.keys(), (cell) => -(state.series.cells[cell].v.at(-1) ?? -Infinity)) : [...query.cells.keys()]);
+
+    // The largest number of all windows, if it is in another one.
+    function peak(places) {
+      if (picture.whole) return [];
+      const highest = (cell) => d3.maxIndex(state.series.cells[cell].v), cell = d3.greatest(places, (one, other) => d3.max(state.series.cells[one].v) - d3.max(state.series.cells[other].v));
+      const window = highest(cell);
+      if (window < 0 || window === state.window) return [];
+      const now = d3.greatest(places.map((one) => state.series.cells[one]), (one, other) => one.v[state.window] - other.v[state.window]);
+      const [value, low] = [state.series.cells[cell].v[window], state.series.cells[cell].lo[window]];
+      if (value === now.v[state.window] || (low !== null && low <= now.hi[state.window])) return []; // perhaps only by noise
+      const go = element("button", { type: "button", class: "more" }, "Show it");
+      go.addEventListener("click", () => { stop(); state.window = window; drawPicture(); });
+      return [element("p", { class: "note" }, `Largest of all windows: ${name(cell)}, ${when(state.series, window)}: ${told(state.series, state.series.cells[cell], window)}. `, go)];
+    }
+
+    function drawPicture(printed) {
+      if (!make) return;
+      showWindow();
+      const kept = pictured.querySelector(".plot:focus") && [...pictured.querySelectorAll(".plot")].indexOf(document.activeElement);
+      const size = query.cells.length / Math.max(1, query.picture.choices?.length ?? 1);
+      const places = query.picture.axes ? d3.range(state.choice * size, (state.choice + 1) * size) : [...query.cells.keys()];
+      const said = picture.message?.(state) ?? largest(query, state.series, state.window, places, query.picture.kind === "map" ? "Largest cell" : "Largest");
+      const together = state.series.total ? [element("p", { class: "total" }, `All cells: ${told(state.series, state.series.total, state.window)}`)] : [];
+      const title = `${query.name}, ${state.series.label}${kinds.length > 1 ? `, ${kinds[state.choice]}` : ""}${picture.whole ? "" : `: ${when(state.series, state.window)}`}`;
+      const [main, ...others] = picture({ ...state, order: ordered() }, room(printed), `${title}. ${said}`, printed);
+      pictured.replaceChildren(
+        element("figure", { class: "picture" }, element("figcaption", {}, title), ...together, element("p", { class: "said" }, said), ...peak(places), ...main),
+        ...others.map((one) => element("figure", { class: "picture" }, ...one))
+      );
+      if (kept !== null) pictured.querySelectorAll(".plot")[kept]?.focus({ preventScroll: true });
+    }
+
     function redraw(printed) {
-      const room = printed ?? home.clientWidth;
-      const wide = { width: room, height: Math.max(200, Math.min(320, room * 0.4)), large: true };
+      const all = room(printed);
+      drawPicture(printed);
+      const wide = { width: all, height: Math.max(200, Math.min(320, all * 0.4)), large: true };
       const title = `${query.name}, ${state.series.label}${query.cells.length > 1 ? `: ${name(state.cell)}` : ""}`;
       large.replaceChildren(
         element("figcaption", {}, title),
         ...chart(query, state.series, line(state.cell), { ...wide, name: title }),
         element("p", { class: "note" }, caption(line(state.cell)))
       );
-      const found = query.cells.length < 2 ? [] : [...query.cells.keys()].filter((cell) => name(cell).toLowerCase().includes(state.wanted));
+      const found = overview ? ordered().filter((cell) => name(cell).toLowerCase().includes(state.wanted)) : [];
       const shown = found.slice(0, state.few);
       const kept = query.cells.length < query.of ? ` The page has the ${query.cells.length} of ${query.of} ${query.called} with the largest numbers; ${query.rest}.` : "";
       const left = state.series.left ? ` Numbers before the last ${state.series.cells[0].v.length} are left out.` : "";
-      note.textContent = (query.cells.length > 1 ? `${shown.length} of ${found.length} ${query.called}.${kept}` : "") + left;
+      note.textContent = (overview ? `${shown.length} of ${found.length} ${query.called}${listed ? ", the largest first" : ""}.${kept}` : "") + left;
       const values = shown.flatMap((cell) => { const one = state.series.cells[cell]; return [...one.v, ...one.lo, ...one.hi]; }).filter((value) => value !== null);
       const domain = state.same && shown.length ? d3.extent(query.zero ? [0, ...values] : values) : undefined;
-      const columns = printed ? 3 : Math.max(1, Math.floor((room + 24) / (272 + 24)));
-      const width = Math.floor((room - (columns - 1) * 24) / columns);
+      const columns = printed ? 3 : Math.max(1, Math.floor((all + 24) / (272 + 24)));
+      const width = Math.floor((all - (columns - 1) * 24) / columns);
       many.replaceChildren(...shown.map((cell) => element("figure", {}, element("figcaption", {}, name(cell)),
         ...chart(query, state.series, line(cell), { width, height: 140, domain, name: `${query.name}, ${name(cell)}` }))));
       more.hidden = shown.length >= found.length;

@@ -71,36 +71,56 @@ const slackwater = (() => {
 
   // A drawing as one stop of the keyboard; below it stands what the pointer, or an arrow key, is at.
   // Of `count` things: which is nearest to a place of the drawing, how one is marked (null: none), and what it says;
-  // `upright` if they stand one below another.
-  function readable(svg, { summary, count, nearest, mark, text, upright = false }) {
+  // `arrows`: how far each arrow key goes. With `choose`, a click or Enter takes one. With `between`, dragging, or the
+  // shift key with an arrow, marks all things from one to another, and returns what they say together.
+  function readable(svg, { summary, count, nearest, mark, text, arrows = { ArrowLeft: -1, ArrowRight: 1 }, choose, between }) {
     const readout = element("span", { class: "readout" });
     readout.setAttribute("aria-live", "polite");
-    let current = null;
-    function move(place) {
+    let current = null, anchor = null, kept = false, pressed = false;
+    function move(place, extend) {
+      anchor = extend ? anchor ?? current ?? place : null;
       current = Math.max(0, Math.min(count - 1, place));
+      kept = extend;
       mark(current);
-      readout.textContent = text(current);
+      readout.textContent = extend ? between(anchor, current) : text(current);
+      if (between && !extend) between(null);
     }
     function leave() {
+      if (kept) return; // what was marked stays, to be read
       mark(null);
       readout.textContent = "";
     }
     svg.setAttribute("aria-hidden", "true");
-    const plot = element("div", { class: "plot", role: "group", "aria-label": `${summary} Arrow keys read single numbers.` }, svg);
+    const more = `Arrow keys read single numbers.${between ? " With the shift key they add up numbers." : ""}${choose ? " Enter chooses one." : ""}`;
+    const plot = element("div", { class: "plot", role: "group", "aria-label": `${summary} ${more}` }, svg);
     plot.tabIndex = 0;
-    plot.addEventListener("pointermove", (event) => {
+    const at = (event) => {
       const box = svg.getBoundingClientRect();
       const scale = svg.width.baseVal.value / box.width;
-      if (count) move(nearest((event.clientX - box.left) * scale, (event.clientY - box.top) * scale));
+      return nearest((event.clientX - box.left) * scale, (event.clientY - box.top) * scale);
+    };
+    plot.addEventListener("pointermove", (event) => {
+      if (!count || (kept && !pressed)) return;
+      const place = at(event);
+      move(place, Boolean(between && pressed && (kept || place !== current)));
     });
-    plot.addEventListener("pointerleave", leave);
+    plot.addEventListener("pointerdown", (event) => {
+      if (!count) return;
+      move(at(event), false);
+      pressed = true;
+    });
+    plot.addEventListener("pointerup", () => {
+      pressed = false;
+      if (choose && count && !kept && current !== null) choose(current);
+    });
+    plot.addEventListener("pointerleave", () => { pressed = false; leave(); });
     plot.addEventListener("blur", leave);
     plot.addEventListener("keydown", (event) => {
-      const arrows = upright ? { ArrowUp: -1, ArrowDown: 1 } : { ArrowLeft: -1, ArrowRight: 1 };
+      if (event.key === "Enter" && choose && current !== null) choose(current);
       const by = { ...arrows, PageUp: -7, PageDown: 7, Home: -count, End: count }[event.key];
       if (by === undefined || !count) return;
       event.preventDefault();
-      move((current ?? (by > 0 ? -1 : count)) + by);
+      move((current ?? (by > 0 ? -1 : count)) + by, Boolean(between && event.shiftKey));
     });
     return [plot, readout];
   }
@@ -142,6 +162,7 @@ const slackwater = (() => {
       if (innerWidth !== width) redraws.forEach((redraw) => redraw());
       width = innerWidth;
     });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraws.forEach((redraw) => redraw()));
     addEventListener("beforeprint", () => redraws.forEach((redraw) => redraw(680)));
     addEventListener("afterprint", () => redraws.forEach((redraw) => redraw()));
   }

@@ -60,7 +60,7 @@
     const [x, band, ring] = [svg.scale("x"), svg.scale("y"), marked(svg)];
     const y = (place) => band.apply(place) + band.bandwidth / 2;
     return [svg, {
-      upright: true,
+      arrows: { ArrowUp: -1, ArrowDown: 1 },
       mark: (at) => ring(at === null ? null : [x.apply(one.v[places[at]]), y(places[at])]),
       nearest: (_, top) => d3.leastIndex(places, (place) => Math.abs(y(place) - top)),
     }];

@@ -1,0 +1,68 @@
+// Listed keys: bars with intervals for a window, the largest first.
+"use strict";
+(() => {
+  const { element, number, tick, pixels, widest, readable, label, told, unsure, doubt, hatched, colours, pictures } = slackwater;
+  const FEW = 20;
+
+  function cut(text, room) {
+    let letters = text.length;
+    while (letters > 1 && pixels(`${text.slice(0, letters)}\u2026`) > room) letters -= 1;
+    return pixels(text) <= room ? text : `${text.slice(0, letters)}\u2026`;
+  }
+
+  function across(domain, room) {
+    const scale = d3.scaleLinear(domain, [0, room]).nice();
+    for (let count = Math.max(1, Math.floor(room / 90)); count > 0; count -= 1) {
+      const ticks = scale.ticks(count);
+      if (ticks.length < 2 || scale(ticks[1]) - scale(ticks[0]) >= widest(ticks.map(tick)) + 12) return { domain: scale.domain(), ticks, tickFormat: tick };
+    }
+    return { domain: scale.domain(), ticks: [] };
+  }
+
+  // Bars of some lines, each with its name; `further` says more of one, `choose` takes one.
+  slackwater.bars = (query, series, window, items, { room, title, printed, choose, further = () => "" }) => {
+    const shown = items.filter(({ line }) => line.v[window] !== null), { grey } = colours(printed);
+    const ends = shown.flatMap(({ line }) => [line.v[window], line.lo[window], line.hi[window]]).filter((value) => value !== null);
+    const places = [...shown.keys()], line = (place) => shown[place].line, value = (place) => line(place).v[window];
+    const names = shown.map(({ name }) => cut(name, room * 0.36)), left = (widest(names) || 0) + 14;
+    const sure = (place) => !unsure(query, line(place), window), known = places.filter((place) => line(place).lo[window] !== null);
+    const scale = across(d3.extent(query.zero ? [0, ...ends] : ends), room - left - 30), base = Math.max(0, scale.domain[0]);
+    const bar = (kept, fill) => Plot.barX(kept, { y: (place) => place, x1: base, x2: value, fill, insetTop: 4, insetBottom: 4 });
+    const svg = Plot.plot({
+      width: room, height: shown.length * 24 + 40, marginLeft: left, marginRight: Math.max(24, widest(scale.ticks.map(tick)) / 2 + 8), marginTop: 6, marginBottom: 30,
+      x: { label: null, grid: true, ...scale },
+      y: { label: null, type: "band", domain: places, padding: 0, tickSize: 0, tickFormat: (_, at) => names[at] },
+      marks: [
+        bar(places.filter(sure), "var(--bar)"),
+        bar(places.filter((place) => !sure(place)), grey),
+        query.zero ? Plot.ruleX([0], { stroke: "var(--quiet)" }) : null,
+        Plot.ruleY(known, { y: (place) => place, x1: (place) => line(place).lo[window], x2: (place) => line(place).hi[window], stroke: "var(--ink)", strokeWidth: 1.4 }),
+      ],
+    });
+    d3.select(svg).selectAll(`[fill="${grey}"]`).attr("fill", hatched(svg, printed)).attr("stroke", grey);
+    const [band, width] = [svg.scale("y"), +svg.getAttribute("width")];
+    const frame = d3.select(svg).append("rect").attr("x", left).attr("width", width - left).attr("height", band.bandwidth).attr("fill", "currentColor")
+      .attr("fill-opacity", 0.08).attr("pointer-events", "none").attr("visibility", "hidden");
+    return readable(svg, {
+      summary: title, count: shown.length, choose: choose && ((place) => choose(shown[place])),
+      arrows: { ArrowUp: -1, ArrowDown: 1 },
+      nearest: (_, down) => Math.max(0, Math.min(shown.length - 1, Math.floor((down - 6) / band.bandwidth))),
+      mark: (place) => (place === null ? frame.attr("visibility", "hidden") : frame.attr("visibility", "visible").attr("y", band.apply(place))),
+      text: (place) => `${shown[place].name}: ${told(series, line(place), window)}${sure(place) ? "" : `, ${doubt(query)}`}${further(shown[place])}`,
+    });
+  };
+
+  slackwater.barsNote = (query) => `Bar: the published number. Line: its 95 % interval. Hatched: ${doubt(query)}.`;
+
+  pictures.bars = (query, { choose }) => {
+    let few = FEW;
+    return ({ series, window, order }, room, title, printed) => {
+      const items = order.slice(0, few).map((cell) => ({ name: label(query.cells[cell]), line: series.cells[cell], cell }));
+      const more = element("button", { class: "more", type: "button" }, `Show ${Math.min(FEW, order.length - few)} more bars`);
+      more.addEventListener("click", () => { few += FEW; choose(null); });
+      const drawn = slackwater.bars(query, series, window, items, { room, title, printed, choose: ({ cell }) => choose(cell) });
+      const note = element("p", { class: "note" }, `${slackwater.barsNote(query)} Ordered by the last window${items.length < order.length ? `: the ${items.length} largest of ${order.length}` : ""}.`);
+      return [[...drawn, note, ...(few < order.length ? [more] : [])]];
+    };
+  };
+})();

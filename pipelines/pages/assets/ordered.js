@@ -1,0 +1,112 @@
+// One ordered key: a histogram with error bars for a window, and all windows as a heat map of cells by time.
+"use strict";
+slackwater.pictures.ordered = (query, { choose }) => {
+  const { element, number, scaled, widest, readable, label, span, when, told, ticks, toned, unsure, doubt, hatched, legend, colours, boxed, swatch } = slackwater;
+  const [axis] = query.picture.axes, count = axis.labels.length, inner = count - 2;
+  // From where to where a cell is drawn, in steps; those outside of the edges stand apart.
+  const sides = (cell) => (cell === 0 ? [-1.6, -0.6] : cell === count - 1 ? [inner + 0.6, inner + 1.6] : [cell - 1, cell]);
+  const middle = (cell) => d3.mean(sides(cell));
+  const nearestCell = (place) => d3.leastIndex(d3.range(count), (cell) => Math.abs(middle(cell) - place));
+
+  // As many edges as fit; the names of the cells outside are on a second line.
+  function edges(room) {
+    const step = room / (inner + 3.6), wide = widest(axis.texts) + 10;
+    const every = [1, 2, 5, 10, 20, 25, 50, 100].find((one) => one * step >= wide) ?? inner;
+    const shown = d3.range(0, inner + 1, every);
+    return { ticks: shown, tickFormat: (_, at) => axis.texts[shown[at]] };
+  }
+
+  function histogram({ series, window, choice }, room, title, printed) {
+    const lines = series.cells.slice(choice * count, (choice + 1) * count), line = (cell) => lines[cell];
+    const bars = d3.range(count).filter((cell) => line(cell).v[window] !== null);
+    const known = bars.filter((cell) => line(cell).lo[window] !== null);
+    const sure = (cell) => !unsure(query, line(cell), window);
+    const ends = lines.flatMap((one) => [...one.v, ...one.lo, ...one.hi]).filter((value) => value !== null);
+    const height = Math.max(220, Math.min(340, room * 0.4)), { y, marginLeft } = scaled(d3.extent([0, ...ends]), Math.floor(height / 45));
+    const { grey } = colours(printed);
+    const bar = (cells, fill) => Plot.rectY(cells, { x1: (cell) => sides(cell)[0], x2: (cell) => sides(cell)[1], y1: 0, y2: (cell) => line(cell).v[window], fill, insetLeft: 0.5, insetRight: 0.5 });
+    const svg = Plot.plot({
+      width: room, height, marginLeft, marginRight: 24, marginTop: 10, marginBottom: 40,
+      x: { type: "linear", domain: [-1.8, inner + 1.8], label: null, tickSize: 3, ...edges(room - marginLeft - 24) },
+      y,
+      marks: [
+        bar(bars.filter(sure), "var(--bar)"),
+        bar(bars.filter((cell) => !sure(cell)), grey),
+        Plot.ruleY([0], { stroke: "var(--quiet)" }),
+        Plot.ruleX(known, { x: middle, y1: (cell) => line(cell).lo[window], y2: (cell) => line(cell).hi[window], stroke: "var(--ink)", strokeWidth: 1.4 }),
+      ],
+    });
+    for (const [cell, text] of [[0, "below"], [count - 1, "above"]])
+      d3.select(svg).append("text").attr("x", svg.scale("x").apply(middle(cell))).attr("y", height - 8).attr("text-anchor", "middle").attr("fill", "currentColor").text(text);
+    const hatch = hatched(svg, printed);
+    d3.select(svg).selectAll(`[fill="${grey}"]`).attr("fill", hatch).attr("stroke", grey);
+    const [x, scale] = [svg.scale("x"), svg.scale("y")];
+    const frame = d3.select(svg).append("rect").attr("y", 10).attr("height", height - 50).attr("fill", "currentColor").attr("fill-opacity", 0.08)
+      .attr("stroke", "currentColor").attr("pointer-events", "none").attr("visibility", "hidden");
+    const show = (from, to) => frame.attr("visibility", "visible").attr("x", x.apply(sides(from)[0])).attr("width", x.apply(sides(to)[1]) - x.apply(sides(from)[0]));
+    const text = (cell) => `${axis.key} ${axis.labels[cell]}: ${told(series, line(cell), window)}${sure(cell) ? "" : `, ${doubt(query)}`}`;
+    return readable(svg, {
+      summary: title, count, text, choose: (cell) => choose(choice * count + cell),
+      nearest: (left) => nearestCell(x.invert(left)),
+      mark: (cell) => (cell === null ? frame.attr("visibility", "hidden") : show(cell, cell)),
+      between: (from, to) => {
+        if (from === null) return "";
+        const [low, high] = d3.extent([from, to]);
+        show(low, high);
+        return boxed(query, series, window, choice, [[low, high + 1]]);
+      },
+    });
+  }
+
+  // All windows: a picture with a pixel for each number, so that many are quick to draw.
+  function overTime(state, room, printed) {
+    const { series, choice } = state, windows = series.cells[0].v.length;
+    const lines = series.cells.slice(choice * count, (choice + 1) * count);
+    const most = d3.max(lines, (one) => d3.max(one.v.map(Math.abs))) || 1, least = d3.min(lines, (one) => d3.min(one.v));
+    const tone = toned(most, printed), { grey } = colours(printed);
+    const canvas = element("canvas", { width: windows, height: count }), pen = canvas.getContext("2d");
+    lines.forEach((one, cell) => one.v.forEach((value, window) => {
+      pen.fillStyle = value === null || unsure(query, one, window) ? grey : tone(value);
+      pen.fillRect(window, count - 1 - cell, 1, 1);
+    }));
+    const starts = d3.range(windows).map((window) => span(series, window)[1]), height = Math.max(160, Math.min(300, count * 14 + 44));
+    const steps = axis.texts.filter((_, at) => at % Math.ceil((inner + 1) / Math.max(2, Math.floor(height / 30))) === 0);
+    const left = Math.max(46, widest([...steps, "below", "above"]) + 14);
+    const dates = ticks(series, starts, room - left - 24), at = d3.scaleLinear(starts.length > 1 ? starts : [starts[0], +starts[0] + 1], d3.range(Math.max(2, windows))).clamp(true);
+    const places = steps.map((text) => axis.texts.indexOf(text));
+    const svg = Plot.plot({
+      width: room, height, marginLeft: left, marginRight: 24, marginTop: 10, marginBottom: 34,
+      x: { type: "linear", domain: [0, windows], label: null, ticks: dates.ticks.map(at), tickFormat: (_, place) => dates.tickFormat(_, place) },
+      y: { type: "linear", domain: [-1, inner + 1], label: null, ticks: places, tickFormat: (_, place) => steps[place] },
+      marks: [Plot.frame({ stroke: "var(--line)" })],
+    });
+    const [x, y] = [svg.scale("x"), svg.scale("y")];
+    const [width, tall] = [x.apply(windows) - x.apply(0), y.apply(-1) - y.apply(inner + 1)];
+    d3.select(svg).insert("image", ":first-child").attr("href", canvas.toDataURL()).attr("x", x.apply(0)).attr("y", y.apply(inner + 1))
+      .attr("width", width).attr("height", tall).attr("preserveAspectRatio", "none").attr("style", "image-rendering: pixelated");
+    const frame = d3.select(svg).append("rect").attr("width", Math.max(3, width / windows)).attr("height", tall / count).attr("fill", "none")
+      .attr("stroke", "var(--mark)").attr("stroke-width", 2).attr("pointer-events", "none").attr("visibility", "hidden");
+    const numbers = readable(svg, {
+      summary: `${query.name}, ${series.label}: all windows, ${axis.key} upwards, time to the right. The darkest cell has ${number(most)}.`,
+      count: windows * count,
+      arrows: { ArrowLeft: -count, ArrowRight: count, ArrowUp: 1, ArrowDown: -1 },
+      nearest: (across, down) => Math.max(0, Math.min(windows - 1, Math.floor(x.invert(across)))) * count + Math.max(0, Math.min(count - 1, Math.floor(y.invert(down)) + 1)),
+      mark: (place) => {
+        frame.attr("visibility", place === null ? "hidden" : "visible");
+        if (place !== null) frame.attr("x", x.apply(Math.floor(place / count))).attr("y", y.apply((place % count)));
+      },
+      text: (place) => `${when(series, Math.floor(place / count))}, ${axis.key} ${axis.labels[place % count]}: ${told(series, lines[place % count], Math.floor(place / count))}`,
+      choose: (place) => choose(choice * count + (place % count), Math.floor(place / count)),
+    });
+    const some = lines.some((one) => one.v.some((_, window) => unsure(query, one, window)));
+    const key = legend(query, { most, least, printed, some: false });
+    if (some) key.append(swatch(grey, doubt(query)));
+    return [element("figcaption", {}, `All windows: ${axis.key} by time`), ...numbers, key];
+  }
+
+  return (state, room, title, printed) => [
+    [...histogram(state, room, title, printed), element("p", { class: "note" },
+      `Bar: the published number. Line: its 95 % interval. Hatched: ${doubt(query)}.${query.picture.merged > 1 ? ` Each bar adds up to ${query.picture.merged} cells.` : ""} Drag over bars, or hold shift with an arrow key, for their sum.`)],
+    ...(state.series.cells[0].v.length > 1 ? [overTime(state, room, printed)] : []),
+  ];
+};

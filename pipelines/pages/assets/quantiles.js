@@ -1,0 +1,57 @@
+// Quantiles as a fan over time, each with its interval.
+"use strict";
+slackwater.pictures.quantiles = (query) => {
+  const { element, number, scaled, widest, readable, label, span, when, told, ticks } = slackwater;
+  const { shares, key } = query.picture;
+  const called = (share) => (share === 0.5 ? "Median" : `${number(100 * share)} % quantile`);
+  const short = (share) => (share === 0.5 ? "median" : `${number(100 * share)} %`);
+  const rest = (cell) => label(query.cells[cell].filter((_, at) => at !== key));
+  const groups = [...d3.group(query.cells.keys(), rest).values()];
+
+  function changed(series, place, window) {
+    const share = shares.includes(0.5) ? 0.5 : shares[0], line = series.cells[groups[place].find((cell) => +query.cells[cell][key] === share)];
+    const said = [`${called(share)}: ${told(series, line, window)}.`];
+    if (line.v.length > 1 && line.lo[0] !== null && line.lo[window] !== null) {
+      const apart = line.lo[window] > line.hi[0] || line.hi[window] < line.lo[0];
+      said.push(`In the first window shown: ${told(series, line, 0)}. The two intervals ${apart ? "do not " : ""}overlap.`);
+    }
+    return said.join(" ");
+  }
+
+  function fan({ series, choice }, room, title) {
+    const lines = groups[choice].map((cell) => series.cells[cell]), windows = lines[0].v.length;
+    const points = d3.range(windows), time = (window) => span(series, window)[1];
+    const known = lines.flatMap((line) => [...line.v, ...line.lo, ...line.hi]).filter((value) => value !== null);
+    const height = Math.max(220, Math.min(360, room * 0.42)), names = shares.map(short), right = widest(names) + 16;
+    const axis = scaled(d3.extent(known), Math.floor(height / 45));
+    const svg = Plot.plot({
+      width: room, height, marginRight: right, marginTop: 10, marginBottom: 34,
+      x: { type: "utc", label: null, ...ticks(series, points.map(time), room - axis.marginLeft - right) },
+      ...axis,
+      marks: [
+        ...lines.map((line) => Plot.areaY(points, { x: time, y1: (window) => line.lo[window] ?? NaN, y2: (window) => line.hi[window] ?? NaN, fill: "var(--band)" })),
+        ...lines.map((line, at) => Plot.lineY(points, { x: time, y: (window) => line.v[window] ?? NaN, stroke: "var(--accent)", strokeWidth: shares[at] === 0.5 ? 2.2 : 1.2 })),
+        windows === 1 ? lines.map((line) => Plot.dot([0], { x: time, y: () => line.v[0], fill: "var(--accent)", r: 3 })) : null,
+        windows === 1 ? lines.map((line) => Plot.ruleX([0], { x: time, y1: () => line.lo[0], y2: () => line.hi[0], stroke: "var(--accent)" })) : null,
+      ],
+    });
+    const [x, y] = [svg.scale("x"), svg.scale("y")];
+    let low = Infinity; // names at the right do not overlap: from the lowest line up
+    d3.sort(lines.keys(), (at) => lines[at].v.at(-1)).forEach((at) => {
+      const value = lines[at].v.findLast((one) => one !== null);
+      if (value === undefined) return;
+      low = Math.min(low - 15, y.apply(value) + 4);
+      d3.select(svg).append("text").attr("x", room - right + 6).attr("y", low).attr("fill", "currentColor").attr("text-anchor", "start").text(names[at]);
+    });
+    const cursor = d3.select(svg).append("line").attr("y1", 10).attr("y2", height - 34).attr("stroke", "currentColor").attr("stroke-dasharray", "2 2").attr("visibility", "hidden");
+    return readable(svg, {
+      summary: title, count: windows,
+      nearest: (left) => d3.leastIndex(points, (window) => Math.abs(x.apply(time(window)) - left)),
+      mark: (window) => (window === null ? cursor.attr("visibility", "hidden") : cursor.attr("visibility", "visible").attr("x1", x.apply(time(window))).attr("x2", x.apply(time(window)))),
+      text: (window) => `${when(series, window)}: ${lines.map((line, at) => `${short(shares[at])} ${told(series, line, window)}`).join("; ")}`,
+    });
+  }
+
+  const draw = (state, room, title) => [[...fan(state, room, title), element("p", { class: "note" }, "Lines: quantiles. Bands: their 95 % intervals, each alone.")]];
+  return Object.assign(draw, { choices: groups.map(([cell]) => rest(cell)), whole: true, message: (state) => changed(state.series, state.choice, state.window) });
+};

@@ -1,0 +1,43 @@
+// Times of windows and numbers of lines as words, and ticks of an axis of time.
+"use strict";
+Object.assign(slackwater, (() => {
+  const DAY = 86400000;
+  const { number, widest } = slackwater;
+
+  const label = (cell) => cell.join(", ");
+  const daily = (series) =>
+    series.spans ? series.spans.every((one) => one.every((time) => time % DAY === 0)) : series.window % DAY === 0 && series.first % DAY === 0;
+
+  function told(series, line, place) {
+    const value = number(line.v[place]);
+    const [low, high] = [line.lo[place], line.hi[place]];
+    if (line.v[place] === null) return "unknown";
+    if (low === null) return `${value} (${series.repeated?.[place] ? "repeated, " : ""}no known interval)`;
+    return `${value} (${number(low)} to ${number(high)})`;
+  }
+
+  // Moments whose labels, of at most two lines, fit next to each other in this width; whole days if windows are days.
+  function ticks(series, times, width) {
+    const [first, last] = [times[0], times.at(-1)];
+    const spread = times.length > 1 ? d3.utcTicks(first, last, Math.max(2, Math.floor(width / 60))) : times;
+    const days = daily(series) ? [...new Set(spread.map((time) => +d3.utcDay.floor(time)))].map((time) => new Date(time)) : spread;
+    const found = days.filter((time) => time >= first);
+    const all = (part) => found.every((time) => +part(time) === +time);
+    const own = all(d3.utcYear) ? d3.utcFormat("%Y") : all(d3.utcMonth) ? d3.utcFormat("%b") : all(d3.utcDay) ? d3.utcFormat("%-d %b") : d3.utcFormat("%H:%M");
+    const rest = all(d3.utcYear) ? () => "" : all(d3.utcDay) ? d3.utcFormat("%Y") : d3.utcFormat("%-d %b");
+    const labelled = (kept) => kept.map((time, place) => {
+      const more = rest(time);
+      return place && more === rest(kept[place - 1]) ? own(time) : `${own(time)}\n${more}`.trimEnd();
+    });
+    const fits = (kept) => {
+      const half = labelled(kept).map((text) => widest(text.split("\n")) / 2);
+      return kept.every((time, at) => !at || ((time - kept[at - 1]) / (last - first)) * width >= half[at] + half[at - 1] + 12);
+    };
+    let step = 1;
+    while (!fits(found.filter((_, at) => at % step === 0))) step += 1;
+    const kept = found.filter((_, at) => at % step === 0), labels = labelled(kept);
+    return { ticks: kept, tickFormat: (_, place) => labels[place] };
+  }
+
+  return { label, daily, told, ticks };
+})());

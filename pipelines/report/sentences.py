@@ -1,0 +1,63 @@
+"""Sentences about each query on a report: what it measures, its latest numbers, what changed and what stands out."""
+
+from collections.abc import Iterator
+
+from pipelines.pages import html
+from pipelines.published.release import Published
+from pipelines.report.facts import StatedQuery, StatedSeries
+from pipelines.report.label import Stated
+from pipelines.report.parts import FEW as FEW_CELLS
+from pipelines.report.parts import ReportPart
+
+FEW = 3
+"""Number of latest numbers from which on they are a list and not a sentence."""
+
+NAMED_CELLS = 3
+"""Most cells whose change since the window before is a sentence each."""
+
+
+def sentences_of(part: ReportPart, query: StatedQuery, release: Published, about: Stated) -> list[str]:
+    """Return the sentences about a query: what it measures, the latest numbers, and what stands out."""
+    said = [html.paragraph(one) for one in query.measured]
+    said.append(html.bullets(f"{one.kind}: {one.meaning}." for one in query.series))
+    said += [
+        html.paragraph(f"{one.kind}: {one.noise['warning']}", role="warning")
+        for one in query.series
+        if one.noise is not None and one.noise["warning"]
+    ]
+    for window, texts in _latest(query).items():
+        short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
+        said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
+        said += [html.bullets(texts)] if len(texts) >= FEW else []
+    if changed := [text for one in query.series for text in _changed(one)]:
+        said.append(html.paragraph("Compared with the window before:", role="standing"))
+        said.append(html.bullets(changed))
+    standing = [text for one in query.series for text in one.standing_out]
+    if standing:
+        said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
+        said.append(html.bullets(standing))
+    return said
+
+
+def _changed(series: StatedSeries) -> Iterator[str]:
+    """Yield what has changed since the window before: of all cells together, or of each of few cells."""
+    seen: set[str] = set()
+    for one in series.differences:
+        cell = str(one.cell)
+        shown = not one.cell or series.cells <= NAMED_CELLS
+        if one.window_end != one.minus_window_end and shown and cell not in seen:
+            yield f"{series.kind}: {one.text}"
+        seen.add(cell)
+        if one.cell is None:
+            return
+
+
+def _latest(query: StatedQuery) -> dict[str, list[str]]:
+    """Return the last numbers by window: of each series that of all cells together, or of each of few cells."""
+    found: dict[str, list[str]] = {}
+    for one in query.series:
+        together = [number for number in one.latest if not number.cell]
+        numbers = together or (one.latest if one.cells <= FEW_CELLS else ())
+        if one.latest:
+            found.setdefault(one.window, []).extend(number.text for number in numbers)
+    return found

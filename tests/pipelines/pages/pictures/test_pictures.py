@@ -1,0 +1,225 @@
+"""Data behind the charts of each kind: cells of the page, errors of sums over boxes, and main messages."""
+
+import json
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipelines.pages.charts import chart_document
+from pipelines.pages.numbers import Numbers
+from pipelines.pages.outline import outline_of
+from pipelines.pages.pictures.base import Picture, nothing_more
+from pipelines.pages.pictures.grid import rounded_sums
+from pipelines.pages.pictures.message import message
+from pipelines.pages.pictures.table import PICTURES
+from privacy.cells.choice import CellChoice
+from privacy.measure import Measure
+from privacy.planning.plan import Plan
+from tests.pipelines.pages.all_kinds import (
+    COUNT,
+    LEVEL,
+    STORM,
+    WEEKS,
+    WINDOWS,
+    ages,
+    documents,
+    numbers_of_truth,
+    plan_of,
+    stops,
+    write_outline,
+)
+from transforms.aggregation.ordered_key import OrderedKey
+from transforms.aggregation.queries import Query
+from transforms.common.errors import SpecError
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in documents()}
+
+
+def half_width(document: dict[str, Any], window: int, box: list[tuple[int, int]]) -> float:
+    """Return the half width of the interval of a sum, as `assets/pictures.js` does."""
+    series, sums = document["series"][0], document["picture"]["sums"]
+    table, in_time, share = series["errors"]["noise"][window]
+    space, table = sums["spaces"][series["errors"]["space"]], sums["tables"][table]
+    sizes = [len(axis["labels"]) for axis in document["picture"]["axes"]]
+    places = [list(combinations(range(size + 1), 2)).index(side) for size, side in zip(sizes, box, strict=True)]
+    largest = 1.0
+    if "boxes" in table:
+        return float(table["boxes"][places[0]])
+    if "bounds" in space:
+        squares = np.prod([one[last] - one[first] for one, (first, last) in zip(space["bounds"], box, strict=True)])
+        if "exact" in table:
+            return float(table["exact"][int(squares)])
+        largest = 1 / squares
+    elif "axes" in space:
+        squares = np.prod([axis["squares"][at] for axis, at in zip(space["axes"], places, strict=True)])
+        largest = np.prod([axis["largest"][at] for axis, at in zip(space["axes"], places, strict=True)])
+    else:
+        squares = space["boxes"][places[0] * sizes[1] * (sizes[1] + 1) // 2 + places[1]]
+    factor = [half for least, half in table["spread"] if least == 1 or least <= 1 / (share * largest) + 1e-9][-1]
+    return float(np.sqrt(in_time * squares) * factor)
+
+
+def answered(query: Query, plan: Plan, window: int, box: list[tuple[int, int]]) -> float:
+    """Return the half width that `slackwater answer` states for the cells of a box, at the first listed values."""
+    sides = dict(zip([name for name, _ in query.ordered], box, strict=True))
+    chosen = np.zeros([len(key) for _, key in query.by])
+    chosen[tuple(slice(*sides.get(name, (0, 1))) for name, _ in query.by)] = 1
+    part = plan.of_series(0, query.publish[0])
+    half = part.sum_errors(query.publish[0], chosen.ravel(), np.array([window]), None, [])[1][0]
+    return float(half * plan.demands[0].measure.components[0].grid)
+
+
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [
+        (stops(), 1.0),
+        (stops(CellChoice(name="tree", branching=2, workload="ranges")), 1.15),
+        (stops(CellChoice(name="tree", branching=2, workload="ranges"), gaussian=True), 1.0),
+        (stops(CellChoice(name="quadtree", workload="ranges"), gaussian=True), 1.0),
+        (stops(CellChoice(name="quadtree", workload="ranges")), 1.15),
+        (ages(), 1.15),
+    ],
+    ids=["own noise", "trees", "gaussian trees", "gaussian quadtree", "quadtree", "one key"],
+)
+def test_the_page_has_the_interval_of_any_box_that_answer_states(asked, most) -> None:
+    """Never a narrower one; a wider one only for Laplace noise with different weights."""
+    query, plan, truth = asked
+    document = chart_document(query, [numbers_of_truth(query, plan, truth)], plan, times=WEEKS, queries=1)
+    boxes = (
+        [[(0, 22)], [(3, 4)], [(2, 15)]]
+        if len(query.ordered) == 1
+        else [[(0, 14), (0, 11)], [(3, 9), (2, 3)], [(6, 8), (1, 10)]]
+    )
+
+    for window, box in product((0, WINDOWS - 1), boxes):
+        found, exact = half_width(document, window, box), answered(query, plan, window, box)
+        wider = 1.0 if len(query.ordered) == 1 and window else most  # exact for the last windows
+        assert exact * (1 - 1e-9) <= found <= exact * wider * (1 + 1e-5), (window, box)
+
+
+def test_sums_of_rounded_numbers_are_right_for_any_box() -> None:
+    values = np.random.default_rng(1).normal(size=(1, 2 * 9 * 8)) * 100
+
+    found = rounded_sums(values, (9, 8), 0).reshape(2, 9, 8)
+
+    exact = values.reshape(2, 9, 8)
+    assert np.array_equal(found, np.rint(found))
+    for choice, top, left in product(range(2), range(9), range(8)):
+        sums = (grid[choice, top:, left:].cumsum(axis=0).cumsum(axis=1) for grid in (found, exact))
+        one, other = sums
+        assert np.abs(one - other).max() <= 2
+
+
+def test_a_map_of_a_million_cells_merges_them_with_intervals_of_their_sums() -> None:
+    key = OrderedKey(start=0, step=1, steps=998)
+    query = Query(name="map", measure=COUNT, by=(("x", key), ("y", key)), publish=(LEVEL,))
+    plan, value = plan_of(query), np.ones((2, 1_000_000))
+    numbers = Numbers(series=LEVEL, value=value, low=value - 1, high=value + 1, total=None)
+
+    document = chart_document(query, [numbers], plan, times=WEEKS, queries=1)
+
+    merged = document["picture"]["merged"]
+    cells = np.array([line["v"][-1] for line in document["series"][0]["cells"]])
+    assert merged**2 * len(cells) > 1_000_000 > len(json.dumps(document))
+    assert cells.sum() == 1_000_000
+    inner = len(document["picture"]["axes"][1]["labels"]) + 1
+    line = document["series"][0]["cells"][inner]
+    half = answered(query, plan, 0, [(1, 1 + merged), (1, 1 + merged)])
+    assert line["v"][0] == merged**2
+    assert half <= (line["hi"][0] - line["lo"][0]) / 2 <= half + 1
+
+
+def test_means_of_too_many_cells_are_not_merged() -> None:
+    key = OrderedKey(start=0, step=1, steps=500)
+    query = Query(name="wait", measure=Measure(kind="mean", low=0, high=9), by=(("x", key),), publish=(LEVEL,))
+    value = np.ones((2, 502))
+    numbers = Numbers(series=LEVEL, value=value, low=value - 1, high=value + 1, total=None)
+
+    document = chart_document(query, [numbers], plan_of(query), times=WEEKS, queries=1, within=(0, 9))
+
+    assert "picture" not in document
+    assert len(document["cells"]) < 502
+
+
+def test_each_kind_of_query_has_its_chart(drawn) -> None:
+    kinds = {name: one.get("picture", {}).get("kind") for name, one in drawn.items()}
+
+    assert kinds == {
+        **{"ages": "ordered", "stops": "map", "boxes": "map", "medians, quantiles": "quantiles", "wards": "bars"},
+        **{"people": "crossed", "people, total": None, "people, by region": "bars", "people, by sex": "bars"},
+        **{"places": "hierarchy", "places, by level 1 of town": "bars", "places, total": None},
+        **{"rare": "bars", "wait": "ordered", "all": None},
+    }
+
+
+def test_main_messages_name_the_largest_cell_and_the_change_of_the_median(drawn) -> None:
+    said = {name: " ".join(message(one)) for name, one in drawn.items()}
+    storm = " ".join(message(drawn["stops"], window=STORM))
+
+    assert said["ages"].startswith("Largest: [45, 50): ")
+    assert "Largest cell: traffic, [44.984, 44.998), [-93.288, -93.272): " in storm
+    assert "The intervals of 2 other cells overlap this one." in said["boxes"]
+    assert said["medians, quantiles"] == (
+        "Median: 42.8 (41.3 to 44.3). In the first window shown: 34 (32.5 to 35.5). The two intervals do not overlap."
+    )
+    assert said["wards"].startswith("Largest: ward 01: ")
+    assert "No other interval overlaps this one." in said["wards"]
+    assert "cells cannot be distinguished from zero." in said["stops"]
+    assert "cells have intervals wider than half of their range." in said["wait"]
+    assert said["rare"].endswith("(repeated, no known interval).")
+    assert said["all"] == ""
+
+
+def test_repeated_windows_have_no_interval_of_a_sum(drawn) -> None:
+    assert drawn["rare"]["series"][0]["repeated"] == [window not in (0, 4, 9) for window in range(WINDOWS)]
+
+
+def test_sums_that_mean_nothing_say_why(drawn) -> None:
+    assert drawn["wait"]["series"][0]["errors"] == {"why": "A mean cannot be added up.", "unsummed": True}
+
+
+def test_a_further_kind_of_chart_is_one_entry_of_the_table(monkeypatch) -> None:
+    toy = Picture(suits=lambda subject: subject.query.name == "all", document=nothing_more)
+    monkeypatch.setitem(PICTURES, "toy", toy)
+    query = Query(name="all", measure=COUNT, publish=(LEVEL,))
+    one = np.ones((1, 1))
+
+    document = chart_document(
+        query, [Numbers(series=LEVEL, value=one, low=one, high=one, total=None)], plan_of(query), times=WEEKS, queries=1
+    )
+
+    assert document["picture"] == {"kind": "toy"}
+
+
+def test_lines_of_a_geojson_file_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "city.geojson"
+    write_outline(path)
+
+    (ring,) = outline_of(path)
+
+    assert ring[:2] == [(-93.32, 44.9), (-93.21, 44.9)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1]", "not GeoJSON"),
+        ('{"type": "Point", "coordinates": [1, 2]}', "has no line and no polygon"),
+        ('{"type": "LineString", "coordinates": [[500000, 4500000]]}', "in degrees"),
+        (f'{{"type": "LineString", "coordinates": [{", ".join(["[1, 2]"] * 60_001)}]}}', "60,001 points; at most"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_an_outline_that_cannot_be_drawn_is_refused(tmp_path: Path, text: str | None, message: str) -> None:
+    path = tmp_path / "city.geojson"
+    if text is not None:
+        path.write_text(text)
+
+    with pytest.raises(SpecError, match=message):
+        outline_of(path)
