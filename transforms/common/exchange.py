@@ -25,7 +25,7 @@ from transforms.common.sinks import NEW, naming
 
 FOLDER = "exchange"
 
-BUFFER = 2**20
+BUFFER = 2**16
 """Bytes that are written at once: a part has a buffer for each column."""
 
 MAPPED = 2**16
