@@ -1,7 +1,8 @@
 """Changes of Beam and of the interpreter in a process that runs one command, so that the command starts faster.
 
-Each change saves more than 5 % of the processor time of a nightly run (docs/decisions/start-of-a-command.md). Beam is
-changed only in the version for which the changes were measured and tested.
+Each change saves more than 5 % of the processor time of a nightly run, or a wait
+(docs/decisions/start-of-a-command.md). Beam is changed only in the version for which the changes were measured and
+tested.
 """
 
 import ctypes

@@ -26,7 +26,10 @@ from transforms.common.sinks import NEW, naming
 FOLDER = "exchange"
 
 BUFFER = 2**16
-"""Bytes that are written at once: a part has a buffer for each column."""
+"""Bytes that are written at once: a part has a buffer for each column.
+
+The system keeps larger writes in larger units, and counts all of a unit to a process that maps some of it.
+"""
 
 MAPPED = 2**16
 """Bytes from which a part is mapped. A process can have 65,530 mappings, and many small files have more parts."""
