@@ -86,7 +86,7 @@ def verdict(low: float, high: float) -> str:
 REAL = {
     HIGHER: "higher: the difference is larger than the noise",
     LOWER: "lower: the difference is larger than the noise",
-    UNCLEAR: "no difference can be told from the noise",
+    UNCLEAR: "no difference can be distinguished from the noise",
     UNKNOWN: "unknown: the difference has no known interval",
 }
 """Answers to the question whether a difference is real."""

@@ -201,5 +201,5 @@ def _by_intervals(numbers: Numbers, weights: Floats, last: int, other: int) -> t
     return float(low), float(numbers.high[last, first] - numbers.low[other, second])
 
 
-ANSWERS = {HIGHER: "yes, higher", LOWER: "yes, lower", UNCLEAR: "cannot be told from the noise"}
+ANSWERS = {HIGHER: "yes, higher", LOWER: "yes, lower", UNCLEAR: "cannot be distinguished from the noise"}
 """Answers in a table; otherwise unknown."""

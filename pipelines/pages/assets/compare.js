@@ -6,7 +6,7 @@
   const answers = {
     higher: "higher: the difference is larger than the noise",
     lower: "lower: the difference is larger than the noise",
-    unclear: "no difference can be told from the noise",
+    unclear: "no difference can be distinguished from the noise",
   };
 
   // Both 95 % intervals hold at once with at least 90 % probability, and so does this one of the difference.
