@@ -268,8 +268,8 @@ def apart(query: Query, spec: Spec) -> Iterator[str]:
     if query.discovers:
         yield (
             "Keys are not listed in advance: a key is published from the first window on in which its noisy count "
-            "reaches a threshold. Keys with few entries are missing, and the first number of a key is too high on "
-            "average."
+            "or sum reaches a threshold. Keys with few entries are missing, and the first number of a key is too high "
+            "on average."
         )
     if adaptive is None:
         return

@@ -10,8 +10,9 @@ happens anywhere:
 
 with n the most entries of a unit at one time, v = 1, ..., n the entries in one of its keys (at most the number of a
 key's cells for a unit that counts once in each), and Z the noise of the key's level at the end of the window, which is
-that of all its cells. If everything that a unit does is
-protected, these are all windows. In a protected span they are those of the span, for any number of windows.
+that of all its cells. If everything that a unit does is protected, these are all windows. In a protected span they are
+those of the span, for any number of windows. The level may be a sum of values that are not below 0: v entries add at
+most v times the largest value, which then takes the place of an entry.
 
 Proof: docs/proofs/discovery.md. If data may react to what is published, it needs that the noise of a level is a sum of
 the noise of nodes (`Strategy.summed_levels`). Other strategies have Gaussian noise, and levels that are rounded: (1)

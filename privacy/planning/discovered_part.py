@@ -25,8 +25,8 @@ from privacy.series import Series
 from privacy.strategies.base import Floats
 
 PREMISE = (
-    "Keys of {names} are not listed in advance: a key is listed once its noisy count reaches a threshold. So a key "
-    "with the entries of one unit alone is listed with a probability of at most the delta of discovery."
+    "Keys of {names} are not listed in advance: a key is listed once its noisy count or sum reaches a threshold. So a "
+    "key with the entries of one unit alone is listed with a probability of at most the delta of discovery."
 )
 """Sentence of the statement about queries that find keys."""
 
