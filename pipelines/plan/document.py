@@ -170,7 +170,7 @@ def _number(plan: Plan, place: int, chosen: Option, option: Option, series: Seri
     """Return the errors of one series with an option; null for ratios, whose error depends on the data."""
     document: dict[str, Any] = series_document(series, plan)
     if any(part.over is not None for part in option.parts if series in part.series):
-        document["of"] = plan.demands[place].over.workload
+        document["of"] = plan.demands[place].over.purpose
     none = {"rmse": None, "stddev_first": None, "stddev_last": None}
     if len(plan.demands[place].measure.components) > 1:
         return {**document, **none}

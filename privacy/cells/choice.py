@@ -55,6 +55,11 @@ class CellChoice:
         return "cells" if self.workload == "listed" or self.workload == "levels" else self.workload
 
     @property
+    def purpose(self) -> Purpose:
+        """Queries whose mean variance compares strategies: single cells and marginals count as listed sums."""
+        return "listed" if self.marginals else self.workload
+
+    @property
     def asks(self) -> bool:
         """Whether the spec requests anything other than separate noise for each cell."""
         return self != CellChoice()

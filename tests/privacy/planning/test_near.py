@@ -122,6 +122,26 @@ def variance(plan: Plan) -> float:
     return float(np.mean(stddev(plan, 0, LEVEL, 30) ** 2))
 
 
+def test_marginals_multiply_the_cost_of_a_distance_by_the_norm_of_their_blocks():
+    demand = plan_of(2, cells=50).demands[0]
+    axes, protects = (Axis(cells=4), Axis(cells=50, ordered=True)), Span(7, (("x", "2"),))
+    over = CellChoice(workload="ranges", marginals=((), (0,)))
+    demand = replace(demand, cells=200, axes=axes, over=over, apart=(0, 2))
+    plan = make_plan(
+        [demand],
+        promise=Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=protects),
+        budget=Budget(epsilon=1, delta=1e-9),
+        mechanism="gaussian",
+        accounting=None,
+    )
+    (part,), (alone,) = plan.linear(0, "net"), plan_of(2, cells=50).linear(0, "net")
+    assert part.over is not None
+    blocks, places = part.over.axes
+    assert (places.name, blocks.name) == ("prefix", "marginals")
+    assert part.sensitivity.l2 == pytest.approx(alone.sensitivity.l2 * blocks.matrix.corners(2)[0][0] ** 0.5)
+    assert plan_from_json(plan_to_json(plan)) == plan
+
+
 def test_prefixes_up_to_a_distance_cost_by_the_distance_and_not_by_the_number_of_cells():
     """Gain of Fang and Chang: with Laplace noise the variance grows with the square of the distance."""
     by_distance = [variance(plan_of(distance, delta=0.0, name="prefix")) for distance in (1, 2, 4)]
