@@ -43,6 +43,8 @@ COMMANDS = {
     "show, a public folder": ("show", "gs://there/public"),
     "report, its public folder": ("report", "output.yaml"),
     "local estimate, its design": ("local", "estimate", "gs://there/design.json", "reports.csv"),
+    "local estimate, its reports": ("local", "estimate", "design.json", "gs://there/*.csv"),
+    "local estimate, its numbers": ("local", "estimate", "design.json", "reports.csv", "-o", "gs://there/numbers.csv"),
     "local report, its design": ("local", "report", "gs://there/design.json", "numbers.csv"),
 }
 

@@ -28,6 +28,7 @@ from privacy.local.candidates import candidates
 from privacy.local.client import Reports, enrol, report
 from privacy.local.document import mark
 from privacy.local.signatures import SECRET, device_key, sign
+from tests.pipelines.store.test_store import no_file_larger_than
 from transforms.common.errors import SpecError
 from transforms.common.sinks import write_table
 from transforms.local.read import tables_of
@@ -343,6 +344,33 @@ def test_files_that_cannot_be_used_are_named(command: Command) -> None:
     code, _, err = command("estimate", "design.json", "reports.csv", "-o", "reports.csv/a.csv")
     assert (code, err.count("\n")) == (4, 1)
     assert re.match(r"slackwater: \S*reports\.csv/\S+: Not a directory; check the path and your rights", err)
+
+
+def test_options_are_checked_before_any_file_is_read(command: Command) -> None:
+    code, _, err = command("estimate", "nothing.json", "x.csv", "--unknown_option=1")
+
+    assert (code, "--unknown_option" in err, "nothing.json" in err) == (2, True, False)
+
+
+def test_a_runner_that_needs_another_option_is_reported(command: Command) -> None:
+    sent_files(command)
+
+    code, _, err = command("estimate", "design.json", "good.csv", *AT, "--runner=DataflowRunner")
+
+    assert (code, err.count("\n")) == (2, 1), err
+    assert err.startswith("slackwater: pipeline options: ")
+
+
+def test_a_full_disk_is_reported_in_one_line_and_leaves_nothing(command: Command) -> None:
+    sent_files(command)
+    before = set(Path().iterdir())
+
+    with no_file_larger_than(100):
+        code, _, err = command("estimate", "design.json", "good.csv", *AT, "-o", "numbers.csv")
+
+    assert (code, err.count("\n")) == (1, 1), err
+    assert err.endswith("; no estimates were written\n")
+    assert set(Path().iterdir()) == before
 
 
 MARK = "Zq7marker"

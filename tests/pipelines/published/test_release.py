@@ -56,6 +56,10 @@ def centuries_later(manifest: dict[str, Any]) -> None:
     manifest["until"] = last(manifest)["until"] = 10**18
 
 
+def centuries_earlier(manifest: dict[str, Any]) -> None:
+    manifest["start"] = manifest["epochs"][0]["start"] = -(10**18)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -63,6 +67,7 @@ def centuries_later(manifest: dict[str, Any]) -> None:
         (lambda manifest: manifest["loss"].update(epsilon=9.0), "plan.json: of other queries, windows or privacy"),
         (lambda manifest: manifest["loss"].update(delta=0.5), "plan.json: of other queries, windows or privacy"),
         (centuries_later, "manifest.json: not a manifest that this version of the program understands"),
+        (centuries_earlier, "manifest.json: not a manifest that this version of the program understands"),
         (lambda manifest: manifest.update(records=3), "sanitised records; the commands for them are"),
         (lambda manifest: manifest.update(more=3), "manifest.json: not a manifest"),
         (lambda manifest: manifest.update(epochs=[]), "manifest.json: not a manifest"),
@@ -82,6 +87,11 @@ def test_a_plan_or_spec_that_does_not_fit_is_refused(folder: Path) -> None:
     with pytest.raises(RefusedError, match="of other queries, windows or privacy"):
         Published(str(folder))
     (folder / "spec.yaml").write_text(spec)
+    plan = (folder / "plan.json").read_text()
+    (folder / "plan.json").write_text(f"{plan} ")
+    with pytest.raises(RefusedError, match=r"plan\.json: not what the manifest says"):
+        Published(str(folder))
+    (folder / "plan.json").write_text(plan)
 
     for change in (lambda plan: plan.update(version=99), lambda plan: plan.pop("queries")):
         edit(folder, change, "plan.json")
@@ -100,6 +110,34 @@ def test_a_query_without_files_is_refused(folder: Path) -> None:
 
     with pytest.raises(RefusedError, match=r"manifest\.json: names no numbers of query covers"):
         release.estimates(query)
+
+
+def test_rows_of_windows_that_the_manifest_does_not_list_are_left_out(folder: Path) -> None:
+    """Files that a compaction has joined may hold them."""
+    whole = Published(str(folder))
+    (query,) = asked(whole.spec, ["covers"])
+    before = whole.estimates(query)
+    made: list[Path] = []
+
+    def without_the_last(manifest: dict[str, Any]) -> None:
+        gone = manifest["epochs"].pop()
+        kept = last(manifest)
+        manifest.update(windows=kept["windows"], until=kept["until"])
+        for name, digest in gone["files"].items():
+            if name.startswith("estimates/covers-"):
+                other = name.replace("-00000-", "-00009-").replace(gone["attempt"], kept["attempt"])
+                kept["files"][other] = digest
+                made.append(folder / other)
+                made[-1].write_bytes((folder / name).read_bytes())
+
+    edit(folder, without_the_last)
+    found = Published(str(folder)).estimates(query)
+    for path in made:
+        path.unlink()
+
+    ends = found["window_end"].to_pylist()
+    assert len(made) > 0
+    assert 0 < len(ends) == sum(end <= max(ends) for end in before["window_end"].to_pylist()) < before.num_rows
 
 
 def test_a_file_that_a_compaction_replaces_is_read_from_the_new_manifest(folder: Path) -> None:
@@ -155,5 +193,6 @@ def test_another_kind_is_found_at_a_public_folder(folder: Path, tmp_path: Path) 
     (tmp_path / "manifest.json").write_text('{"records": 3}')
     assert of_other_kind("show", str(tmp_path)).__module__ == "pipelines.sanitised.show"
     assert of_other_kind("answer", str(tmp_path)) is None
-    (tmp_path / "manifest.json").write_text("{")
-    assert of_other_kind("show", str(tmp_path)) is None
+    for content in ("{", "3"):
+        (tmp_path / "manifest.json").write_text(content)
+        assert of_other_kind("show", str(tmp_path)) is None
