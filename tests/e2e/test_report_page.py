@@ -16,7 +16,7 @@ from selenium.webdriver.support.select import Select
 import slackwater
 from examples.stops import show
 from pipelines import cli
-from pipelines.pages.pictures.message import message
+from pipelines.pages.pictures.message import message, told
 from tests.browser import IN_BROWSER, browser, faults, logged, resize
 from tests.pipelines.local.survey_page import survey_files
 from tests.pipelines.pages.all_kinds import STORM, documents, write_outline, write_page
@@ -416,6 +416,7 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     trail = text(elsewhere, f"#query-{places} .trail")
     total = text(elsewhere, f"#query-{places} .pictured .total")
     table = text(elsewhere, f"#query-{people} .crossed tbody tr:last-child")
+    together = text(elsewhere, f"#query-{people} .total")
 
     assert shown == " ".join(message(data, window=STORM))
     cells = [data["series"][0]["cells"][place]["v"][STORM] for place in (12, 13, 23, 24)]
@@ -428,5 +429,6 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     assert first == " ".join(message(histogram, window=0))
     assert trail == "all \u203a Bavaria"
     assert total.startswith("Bavaria: ")
+    assert together == f"All cells: {told(drawn['people, total'][1]['series'][0]['cells'][0], -1)}"
     assert re.fullmatch(r"all [\d,]+ ± [\d.]+ [\d,]+ ± [\d.]+ [\d,]+ ± [\d.]+", table)
     assert logged(elsewhere) == []

@@ -196,7 +196,11 @@
       const size = query.cells.length / Math.max(1, query.picture.choices?.length ?? 1);
       const places = query.picture.axes ? d3.range(state.choice * size, (state.choice + 1) * size) : [...query.cells.keys()];
       const said = picture.message?.(state) ?? largest(query, state.series, state.window, places, query.picture.kind === "map" ? "Largest cell" : "Largest");
-      const together = state.series.total ? [element("p", { class: "total" }, `All cells: ${told(state.series, state.series.total, state.window)}`)] : [];
+      // All cells together: as published, or the sum of the cells with its interval.
+      const whole = [...data.queries, ...(data.others ?? [])].find((one) => one.origin === query.origin && one.part === "total" && one !== query);
+      const sum = whole?.series[query.series.indexOf(state.series)]?.cells[0] ?? state.series.total;
+      const together = sum && query.picture.kind !== "hierarchy" && query.picture.kind !== "quantiles" && !query.part
+        ? [element("p", { class: "total" }, `All cells: ${told(state.series, sum, state.window)}`)] : [];
       const title = `${query.name}, ${state.series.label}${kinds.length > 1 ? `, ${kinds[state.choice]}` : ""}${picture.whole ? "" : `: ${when(state.series, state.window)}`}`;
       const [main, ...others] = picture({ ...state, order: ordered() }, room(printed), `${title}. ${said}`, printed);
       pictured.replaceChildren(

@@ -237,7 +237,7 @@ def with_marginals(query: Query, truth: np.ndarray) -> list[tuple[Query, list[Nu
     """Return the numbers of a query, and those of its marginals or inner nodes."""
     plan = plan_of(query)
     cells = numbers_of_truth(query, plan, truth)
-    found = [(query, [cells], plan, "", None)]
+    found = [(query, [replace(cells, total=None)], plan, "", None)]
     for marginal in marginals_of(query):
         rows = by_marginal(query, marginal)
         value = over_rows(cells.value, query, marginal.levels)
