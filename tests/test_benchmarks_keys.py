@@ -10,7 +10,7 @@ def test_errors_of_found_keys_are_those_of_their_noise() -> None:
     part = plan.discovered_of(0)
     assert part is not None
 
-    found = run(plan, 500_000, 5_000, np.random.default_rng(3))
+    found = run(plan, 1_000_000, 5_000, np.random.default_rng(3))
 
     assert 0 < found.keys < found.there <= 5_000
     deviation = part.deviations(plan.demands[0].measure, part.series[0], 4).max()

@@ -95,7 +95,7 @@ def run(plan: Plan, contributions: int, keys: int, rng: np.random.Generator, *, 
     place[there] = np.arange(len(there))
     step = plan.demands[0].measure.components[0].largest
     names = pc.binary_join_element_wise("k", pa.array(there).cast(pa.string()), "")
-    exact = KeySums(names, place[key], window + np.int16(1), number * np.int32(step))
+    exact = KeySums(names, place[key], window + np.int16(1), number.astype(np.int64) * step)
     began = time.process_time()
     _, shown = publish((part,), None, NewSums(windows=windows, sums=exact))
     seconds = time.process_time() - began
