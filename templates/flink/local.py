@@ -205,7 +205,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     try:
         started.start_flink("jobmanager", "jobmanager.sh", **{"jobmanager.memory.process.size": MEMORY["jobmanager"]})
         started.start_task_manager()
-        class_path = _class_path(_unsent(folder))
+        class_path = _class_path(_unsent())
         started.start(
             "jobs",
             "java",
@@ -236,18 +236,20 @@ def _class_path(jars: Path) -> str:
     return ":".join(str(jar) for jar in sorted(jars.glob("*.jar")))
 
 
-def _unsent(folder: Path) -> Path:
+def _unsent() -> Path:
     """Link the job server's jars in a folder from which it sends none along with a job.
 
     Flink has all of them, and would receive 150 MB with each job. Beam has no option for that, but leaves out jars in
-    Gradle's folder.
+    Gradle's folder. All clusters use the same links, and so the same archive of classes.
     """
-    links = folder / "gradle/wrapper"
-    links.mkdir(parents=True)
+    links = job_server_jars() / "gradle/wrapper"
+    links.mkdir(parents=True, exist_ok=True)
     for jar in job_server_jars().glob("*.jar"):
         try:
             os.link(jar, links / jar.name)
-        except OSError:  # another file system
+        except FileExistsError:
+            continue
+        except OSError:  # a file system without hard links
             shutil.copyfile(jar, links / jar.name)
     return links
 
