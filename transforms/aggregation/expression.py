@@ -16,7 +16,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from transforms.aggregation.expression_errors import not_evaluated, not_parsed
+from transforms.aggregation.expression_errors import not_evaluated, not_parsed, quoted
 from transforms.aggregation.expression_rules import columns_read
 from transforms.common.errors import InputError, SpecError
 
@@ -151,9 +151,9 @@ def check(conditions: Sequence[Condition], schema: pa.Schema) -> None:
             for text in _PLAIN:
                 _query(f"SELECT TRY(({condition.text}\n)) FROM states", _plain_row(states.schema, text))
         except duckdb.Error as error:
-            raise SpecError(f"where: {condition.text!r} cannot be evaluated: {not_evaluated(error)}") from None
+            raise SpecError(f"where: {quoted(condition.text)} cannot be evaluated: {not_evaluated(error)}") from None
         if kind != pa.bool_():
-            raise SpecError(f"where: {condition.text!r} is not true or false; compare it with something")
+            raise SpecError(f"where: {quoted(condition.text)} is not true or false; compare it with something")
 
 
 _PLAIN = ("1", "2000-01-01", "12:00:00")
@@ -177,8 +177,8 @@ def _check_column(column: str, schema: pa.Schema, condition: Condition) -> None:
         near = difflib.get_close_matches(column, schema.names, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, sorted(schema.names)))};"
         raise SpecError(
-            f"where: {condition.text!r} reads column {column!r}, which states do not have; {hint} if it is a text, put "
-            f"it in single quotes: '{column}'"
+            f"where: {quoted(condition.text)} reads column {column!r}, which states do not have; {hint} if it is a "
+            f"text, put it in single quotes: '{column}'"
         )
     # DuckDB does not distinguish `A` from `a`.
     for other in condition.columns:
@@ -218,5 +218,5 @@ def _tree(text: str) -> Any:
     answer = json.loads(rows[0][0])
     if answer["error"]:
         at = int(answer.get("position", len(_LEAD))) - len(_LEAD)
-        raise SpecError(f"where: {text!r} {not_parsed(text, at, str(answer['error_message']))}")
+        raise SpecError(f"where: {quoted(text)} {not_parsed(text, at, str(answer['error_message']))}")
     return answer["statements"]

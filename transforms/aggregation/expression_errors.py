@@ -17,6 +17,19 @@ _JOINS = {"and", "or", "not", "is", "in", "like", "ilike", "between", "case", "w
 _NAME_TYPE = "; if the column was read as another type than you meant, name its type in changelog.types"
 
 
+MOST_QUOTED = 300
+"""Most characters of a condition in a message."""
+
+
+def quoted(text: str) -> str:
+    """Return a condition in quotation marks, cut if it is too long for a message.
+
+    >>> quoted("age > 3"), len(quoted("a" * 10_000)) < 310
+    ("'age > 3'", True)
+    """
+    return repr(text) if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]!r}..."
+
+
 def not_parsed(text: str, at: int, message: str) -> str:
     """Return where and why a text is not one expression.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
+from transforms.aggregation.expression_errors import MOST_QUOTED, quoted
 from transforms.common.errors import SpecError
 
 SqlNode = dict[str, Any]
@@ -159,7 +160,7 @@ def _check_function(node: SqlNode, text: str) -> None:
     if places == _SECOND_AND_THIRD:
         pattern, escape = (str(argument["literal"].get("text", "")) for argument in constants)
         if escape and (len(pattern) - len(pattern.rstrip(escape))) % 2:
-            raise SpecError(f"where: {text!r} has a pattern that ends with its ESCAPE; write it twice")
+            raise SpecError(f"where: {quoted(text)} has a pattern that ends with its ESCAPE; write it twice")
 
 
 def _check_type(type_: SqlNode, text: str) -> None:
@@ -170,4 +171,5 @@ def _check_type(type_: SqlNode, text: str) -> None:
 
 
 def _refusal(text: str, what: str) -> SpecError:
-    return SpecError(f"where: {text!r} holds {what}, which is not allowed; {_ROW_ONLY}")
+    what = what if len(what) <= MOST_QUOTED else f"{what[:MOST_QUOTED]}..."
+    return SpecError(f"where: {quoted(text)} holds {what}, which is not allowed; {_ROW_ONLY}")
