@@ -36,12 +36,6 @@ setup(
         "Topic :: Security",
         "Typing :: Typed",
     ],
-    # Placeholders: the project has no public address yet.
-    project_urls={
-        "Source": "https://example.org/slackwater",
-        "Documentation": "https://example.org/slackwater/docs",
-        "Changelog": "https://example.org/slackwater/CHANGELOG.md",
-    },
     python_requires=">=3.11,<3.14",
     # Within the four packages: a search of the whole folder would also find `tests`.
     packages=find_packages(include=[f"{name}{inner}" for name in PACKAGES for inner in ("", ".*")]),
