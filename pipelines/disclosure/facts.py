@@ -5,7 +5,7 @@ spec, the plan and versions, and of no data.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pipelines.pages import words
@@ -61,19 +61,25 @@ def page_texts(spec: Spec) -> dict[str, str]:
     return {key: text for key, text in spec.about if is_of_pages(key)}
 
 
-def _curator(subject: Subject) -> str:
-    name, type_ = subject.about("curator"), subject.about("curator_type")
+def curator_text(about: Callable[[str], str]) -> str:
+    """Return who publishes, from the curator's texts by their keys, which are empty if they are missing."""
+    name, type_ = about("curator"), about("curator_type")
     said = f"{name} ({type_})" if type_ else name
     rest = [
         f"{label}: {text}"
         for label, text in (
-            ("Contact", subject.about("contact")),
-            ("Sector", subject.about("sector")),
-            ("Region", subject.about("region")),
+            ("Contact", about("contact")),
+            ("Sector", about("sector")),
+            ("Region", about("region")),
         )
         if text
     ]
     return ". ".join([said or NOT_STATED.rstrip("."), *rest]) + "."
+
+
+def labelled(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the heading and the text of each point, in the order of `FACTS`, of texts by the names of the points."""
+    return [(fact.heading, texts[name]) for name, fact in FACTS.items() if name in texts]
 
 
 def _dates(subject: Subject) -> str:
@@ -237,7 +243,7 @@ def _adaptive(subject: Subject) -> bool:
 
 
 FACTS: dict[str, Fact] = {
-    "curator": Fact("Curator and contact", _curator),
+    "curator": Fact("Curator and contact", lambda subject: curator_text(subject.about)),
     "use": Fact("Intended use", lambda subject: subject.about("use") or NOT_STATED),
     "dates": Fact("Dates", _dates),
     "unit": Fact("Privacy unit", lambda subject: words.who(subject.spec)),

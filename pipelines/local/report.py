@@ -9,8 +9,10 @@ import numpy as np
 
 from pipelines.common.arguments import refuse_ending
 from pipelines.common.value import Value
+from pipelines.disclosure.facts import labelled
 from pipelines.local import quality, words
 from pipelines.local.estimated import Estimated, read_estimates
+from pipelines.local.facts import disclosure
 from pipelines.local.promise import CONDITIONS, how, in_the_open, sent, statement
 from pipelines.local.quality import Told
 from pipelines.local.survey import Survey, read_survey
@@ -149,9 +151,10 @@ def _page(survey: Survey, found: Sequence[Numbers], signals: Sequence[dict[str, 
             "ever sends.",
             role="lead",
         ),
-        html.contents([*kinds, *((name.lower(), name) for name in ("Reports", "Noise", "Privacy", "Ledger"))]),
+        html.contents([*kinds, *((name.lower(), name) for name in ("Reports", "Label", "Noise", "Privacy", "Ledger"))]),
         *(_kind(place, one.series.kind, survey, signals) for place, one in enumerate(found)),
         _reports(told),
+        html.section("label", "Privacy label", [html.facts(labelled(disclosure(survey)))]),
         _noise(survey, signals),
         _privacy(survey),
         _ledger(survey),

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
+from pipelines.spec.about import CuratorFacts
 from pipelines.spec.document import read_document
 from pipelines.spec.errors import Problem, describe, refuse, wrong
 from pipelines.spec.fields import Duration, FiniteNumber, ReleaseName, Section, Text, as_list
@@ -86,6 +87,7 @@ class LocalModel(Section):
     release: ReleaseName
     local: LocalSection
     schedule: ScheduleSection
+    about: CuratorFacts | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -103,6 +105,7 @@ class LocalSpec:
     Attributes:
         start, every: Start of the first window and length of a window, in microseconds.
         method: Name of the method; None: the method with the least error.
+        about: Texts of the section `about` by their keys.
     """
 
     release: str
@@ -117,6 +120,7 @@ class LocalSpec:
     start: int
     every: int
     windows: int
+    about: tuple[tuple[str, str], ...] = ()
 
 
 def load_local(path: str | Path) -> LocalSpec:
@@ -146,6 +150,7 @@ def load_local(path: str | Path) -> LocalSpec:
         start=model.schedule.bounds(now()).start,
         every=every,
         windows=model.schedule.windows or 0,
+        about=() if model.about is None else model.about.texts,
     )
 
 

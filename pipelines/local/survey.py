@@ -29,6 +29,7 @@ class Survey:
         people: Number of devices, which is public.
         publish: Kinds of numbers to publish.
         start, every: Start of the first window and length of a window, in microseconds.
+        about: The curator's texts by their keys.
     """
 
     release: str
@@ -38,6 +39,7 @@ class Survey:
     start: int
     every: int
     design: Design = field(metadata=APART)
+    about: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.names) != self.design.answers:
@@ -58,8 +60,9 @@ class Survey:
 
     @property
     def asked(self) -> str:
-        """SHA-256 of everything except the design, in hexadecimal. The design has it, so reports name the survey."""
-        return digest_of(_CODEC.write(self))
+        """SHA-256 of the question, in hexadecimal, without the design and `about`. The design has it, so reports name
+        the survey."""
+        return digest_of(_CODEC.write(replace(self, about=())))
 
     def to_json(self) -> Json:
         """Return the JSON object of the survey's file."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.disclosure.facts import FACTS, Subject, disclosure, page_texts
+from pipelines.disclosure.facts import Subject, disclosure, labelled, page_texts
 from pipelines.ledger.account import what_remains
 from pipelines.pages import html
 from pipelines.published.labels import Labels
@@ -25,7 +25,7 @@ class Stated:
     @property
     def facts(self) -> list[tuple[str, str]]:
         """The heading and the text of each point of the disclosure."""
-        return [(fact.heading, self.texts[name]) for name, fact in FACTS.items() if name in self.texts]
+        return labelled(self.texts)
 
     @property
     def names(self) -> Labels:

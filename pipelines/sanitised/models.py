@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from pipelines.spec.about import CuratorFacts
 from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import FiniteNumber, Nulls, ReleaseName, Section, Text, Texts
 from pipelines.spec.models import FoldersSection
@@ -152,6 +153,7 @@ class SanitiseModel(Section):
     records: RecordsSection
     columns: Annotated[list[ColumnSection], Field(min_length=1), AfterValidator(_unique)]
     output: FoldersSection
+    about: CuratorFacts | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -13,11 +13,21 @@ from pipelines.common.value import Value
 from pipelines.common.version import program
 from pipelines.epochs.failures import failure
 from pipelines.epochs.killed import clean
+from pipelines.sanitised.facts import disclosure
 from pipelines.sanitised.noted import keep_note, refuse_second
 from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.published_plan import plan_document, plan_json, plan_text, statement
 from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
-from pipelines.sanitised.store import NAMES, NAMES_FILE, RECORDS, SANITISED, Sanitised, names_done, sanitised_store
+from pipelines.sanitised.store import (
+    NAMES,
+    NAMES_FILE,
+    RECORDS,
+    SANITISED,
+    Sanitised,
+    disclosed,
+    names_done,
+    sanitised_store,
+)
 from pipelines.store.store import EpochStore
 from privacy.accounting.accounting import Budget
 from privacy.counted import counted
@@ -168,6 +178,7 @@ def _released(spec: SanitiseSpec, store: EpochStore[Sanitised]) -> Records:
         if not made:
             store.discard(attempt)
             return Records(release=spec.release, records=0, left_out=left_out)
+        facts = disclosure(spec.record, dict(spec.about), program=program(), sampler=SAMPLERS)
         done = Sanitised(
             release=spec.release,
             epoch=attempt.epoch,
@@ -179,6 +190,7 @@ def _released(spec: SanitiseSpec, store: EpochStore[Sanitised]) -> Records:
             left_out=left_out,
             program=program(),
             sampler=SAMPLERS,
+            disclosure={} if facts == disclosed(commits) else facts,
         )
         keep_note(spec, store)
         commit = store.commit(attempt, done, {RECORDS: made, NAMES: [NAMES_FILE]})

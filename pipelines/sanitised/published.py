@@ -1,14 +1,15 @@
 """The public folder of sanitised records, from which everything for readers is computed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from pipelines.common.errors import ArgumentError
+from pipelines.sanitised.facts import disclosure
 from pipelines.sanitised.published_plan import read_plan
 from pipelines.sanitised.spec import load_sanitise
-from pipelines.sanitised.store import SANITISED
+from pipelines.sanitised.store import SANITISED, disclosed
 from pipelines.store.commit import PLAN
 from pipelines.store.folder import folder_at, is_folder, read_public, read_public_table
 from pipelines.store.manifest import records_of
@@ -87,6 +88,12 @@ class PublishedRecords:
             return estimated(pa.concat_tables(tables), asked, separator=self._separator)
         except ValueError as error:
             raise RefusedError(f"{self.release}: {error}; sanitise more") from None
+
+    @property
+    def disclosure(self) -> Mapping[str, str]:
+        """Facts for readers by their names: those of the last epoch, or of this program if it has none."""
+        last = self.commits[-1]
+        return disclosed(self.commits) or disclosure(self.record, {}, program=last.program, sampler=last.sampler)
 
     def _read(self, name: str, sha256: str | None = None) -> bytes:
         return read_public(self._folder, name, sha256, of=_OF)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.common.arguments import refuse_inside
+from pipelines.disclosure.facts import labelled
 from pipelines.pages import html
 from pipelines.pages.charts import line_of
 from pipelines.pages.noise import NAMED, ROWS, shortened
@@ -100,8 +101,9 @@ def _page(
             f"with differential privacy: {budget} for everything that a record holds. Estimates from all of them:",
             role="lead",
         ),
-        html.contents([*links, ("noise", "Noise"), ("privacy", "Privacy"), ("ledger", "Ledger")]),
+        html.contents([*links, *((name.lower(), name) for name in ("Label", "Noise", "Privacy", "Ledger"))]),
         *(_attribute(place, one, warnings.get(one.name)) for place, (one, _) in enumerate(found)),
+        html.section("label", "Privacy label", [html.facts(labelled(records.disclosure))]),
         _noise(signals),
         _privacy(records),
         _ledger(records),

@@ -27,7 +27,8 @@ class SanitiseSpec:
     Attributes:
         path: Path of the file, as given.
         separator: Separator of the elements of sets.
-        sha256: Digest of the mechanisms, and not of the paths of records.
+        sha256: Digest of the mechanisms, and not of the paths of records or of `about`.
+        about: Texts of the section `about` by their keys.
     """
 
     release: str
@@ -37,6 +38,7 @@ class SanitiseSpec:
     output: Output
     path: Path
     sha256: str
+    about: tuple[tuple[str, str], ...] = ()
 
 
 def load_sanitise(path: str | Path) -> SanitiseSpec:
@@ -70,6 +72,7 @@ def load_sanitise(path: str | Path) -> SanitiseSpec:
         output=Output(**model.output.model_dump()),
         path=path,
         sha256=_sha256(model),
+        about=() if model.about is None else model.about.texts,
     )
 
 
@@ -132,4 +135,4 @@ def _source(section: RecordsSection, record: Sanitisation) -> Source:
 
 
 def _sha256(model: SanitiseModel) -> str:
-    return digest_of(model.model_dump(exclude={"records": {"path"}}))
+    return digest_of(model.model_dump(exclude={"records": {"path"}, "about": True}))

@@ -9,7 +9,7 @@ the private folder is lost, a run is refused if the manifest shows more than is 
 sanitised records are then unknown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -47,6 +47,8 @@ class Sanitised:
         plan_sha256: digest of the plan.
         program: version of the program that made the epoch; empty if that version did not state it.
         sampler: version of the samplers of its noise; 0 if that version did not state it.
+        disclosure: facts for readers by their names (`pipelines.sanitised.facts`); empty if that version did not state
+            them.
     """
 
     release: str
@@ -64,6 +66,7 @@ class Sanitised:
     plan_sha256: str = ""
     program: str = field(default="", metadata=LATER)
     sampler: int = field(default=0, metadata=LATER)
+    disclosure: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
 
 
 def sanitised_store(public: str, private: str) -> EpochStore[Sanitised]:
@@ -95,6 +98,11 @@ def names_done(store: EpochStore[Sanitised], commits: Sequence[Sanitised]) -> pa
     return pa.concat_arrays(found)
 
 
+def disclosed(commits: Sequence[Sanitised]) -> Mapping[str, str]:
+    """Return the facts that the last of some epochs has stated; empty if none did."""
+    return next((commit.disclosure for commit in reversed(commits) if commit.disclosure), {})
+
+
 def _continues(_: Sanitised | None, record: Sanitised) -> bool:
     return record.records >= 1
 
@@ -111,7 +119,7 @@ SANITISED: EpochKind[Sanitised] = EpochKind(
     record=Sanitised,
     called="a record of sanitised records",
     continues=_continues,
-    of_release=("release", "spec_sha256", "plan_sha256", "statement", "loss"),
+    of_release=("release", "spec_sha256", "plan_sha256", "statement", "loss", "disclosure"),
     of_epoch=("epoch", "attempt", "committed_at", "program", "sampler", "records", "files"),
     private={"left_out": 0, "plan": "", "state": {}},
     totals=_totals,

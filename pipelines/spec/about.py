@@ -79,8 +79,8 @@ def _name_or_section(value: Any) -> Any:
     return value
 
 
-class AboutSection(Section):
-    """Facts about a release that only its curator knows."""
+class CuratorFacts(Section):
+    """Facts about a release, sanitised records or a survey that only its curator knows."""
 
     curator: (
         Annotated[
@@ -93,12 +93,6 @@ class AboutSection(Section):
     sector: Annotated[str, BeforeValidator(one_of(SECTORS))] | None = None
     region: Label | None = None
     justification: Prose | None = None
-    title: Label | None = None
-    description: Prose | None = None
-    source: Label | None = None
-    labels: dict[str, Label] | None = None
-    columns: dict[str, Label] | None = None
-    cells: dict[str, dict[str, Label]] | None = None
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
@@ -111,3 +105,14 @@ class AboutSection(Section):
         if isinstance(given.get("curator"), dict):
             given |= {"curator": given["curator"]["name"], "curator_type": given["curator"]["type"]}
         return tuple(sorted(given.items()))
+
+
+class AboutSection(CuratorFacts):
+    """Facts about a release that only its curator knows, and texts for its page."""
+
+    title: Label | None = None
+    description: Prose | None = None
+    source: Label | None = None
+    labels: dict[str, Label] | None = None
+    columns: dict[str, Label] | None = None
+    cells: dict[str, dict[str, Label]] | None = None

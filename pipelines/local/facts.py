@@ -1,0 +1,60 @@
+"""The twenty points of a disclosure for surveys of local reports (`pipelines.disclosure.facts`)."""
+
+from pipelines.disclosure.facts import NOT_STATED, curator_text
+from pipelines.local import words
+from pipelines.local.promise import CONDITIONS, how, sent
+from pipelines.local.survey import Survey
+from pipelines.pages import words as of_pages
+from pipelines.spec.durations import length_text
+from pipelines.spec.times import moment_text
+from privacy.counted import counted
+from privacy.local.document import digest
+from privacy.upward import shown
+
+
+def disclosure(survey: Survey) -> dict[str, str]:
+    """Return the texts of all points by their names, from the design of a survey alone."""
+    design, about = survey.design, dict(survey.about)
+    epsilon, delta = shown(design.epsilon), shown(design.delta)
+    reports = [f"{one['people']:.1%} of people: {how(one)}" for one in sent(design, survey.every)]
+    return {
+        "curator": curator_text(lambda key: about.get(key, "")),
+        "use": about.get("use", NOT_STATED),
+        "dates": (
+            f"Windows of {length_text(survey.every)} from {moment_text(survey.start)} to "
+            f"{survey.until(design.windows)}. Estimates may be computed again at any time, at no cost."
+        ),
+        "unit": words.WHO,
+        "neighbours": "All answers that one person ever gives, replaced by those of another person or by none.",
+        "parameters": f"epsilon = {epsilon}, delta = {delta} for everything that one device ever sends.",
+        "scope": f"The whole survey: {counted(design.windows, 'window')}. Budgets of several surveys add up.",
+        "composition": (
+            "Each device accounts for all of its reports together. Several devices of one person, and other surveys of "
+            "the same people, add their epsilons and deltas."
+        ),
+        "spent": f"Once a device has sent its last report, it has spent epsilon = {epsilon}, delta = {delta}.",
+        "bounds": words.bound(survey),
+        "unprotected": " ".join(words.NOT_PROTECTED),
+        "chosen": f"{about.get('justification') or NOT_STATED} The claim requires: {CONDITIONS[-1]}",
+        "mechanisms": f"Randomised response by each device. {'; '.join(reports)}.",
+        "versions": f"Design {digest(design)}. Devices have their own program, whose version is not recorded.",
+        "side_channels": (
+            "Devices draw integers from bits of the operating system. Times and sizes of reports do not depend on "
+            "answers. The time that a device takes, and failures of it, are not covered."
+        ),
+        "trust": "Local model: only the device knows its answers, and the collector sees randomised reports alone.",
+        "errors": "Estimates have standard deviations and 95 % confidence intervals, which cover the noise of devices.",
+        "biases": (
+            "Estimates are unbiased for people who report, so numbers may be negative. They do not state which changes "
+            "were cut off, or how people without a device differ."
+        ),
+        "odds": (
+            "Singling out, linking and inference of answers are bounded alike; that all reports of a device belong "
+            "together is public. The device would have sent its reports nearly as likely with any other answers: "
+            + of_pages.likelihood(design.epsilon, design.delta)
+        ),
+        "evidence": (
+            "The mechanisms have written proofs and statistical tests. Nobody outside the project has reviewed them. "
+            "The command slackwater audit attacks the design of a spec with simulated devices; no result is attached."
+        ),
+    }
