@@ -1,7 +1,9 @@
 """Layer: the noise that the release step adds, with this plan.
 
 The release step gets sums of zero, so its nodes are noise. Each part of the plan gives enough samples to see an error
-of `ERROR` in its scale. All tests together fail for correct noise with probability at most `FALSE_ALARM`.
+of `ERROR` in its scale. The distributions of the plan are sampled again, often enough to see values near zero with a
+wrong probability, and integers of a block that are wrongly weighted. All tests together fail for correct noise with
+probability at most `FALSE_ALARM`.
 """
 
 import multiprocessing
@@ -12,6 +14,7 @@ import numpy as np
 
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.stages import Stages
+from privacy.evidence.fine_structure import FineStructure
 from privacy.evidence.repeats import repeated, run_length
 from privacy.evidence.uniforms import deviations, needed, seen
 from privacy.noise.distributions import NoiseDistribution, widened
@@ -28,6 +31,9 @@ ERROR = 0.05
 MOST_CALLS = 400
 LARGEST_CALL = 2**20
 """Most leaves of one call of the release step."""
+
+FINE = 2**23
+"""Samples of one distribution for its fine structure: blocks whose places are equally likely are seen at each scale."""
 
 WORKERS = 3
 STREAM = 2000
@@ -51,24 +57,59 @@ def check_scale(stages: Stages, *, seconds: float, error: float = ERROR) -> Laye
     for name, found in groups.items():
         samples = sum(len(part) for part, _ in found)
         uniform = np.random.default_rng().random(samples)
-        each = FALSE_ALARM / (2 * len(groups))
+        each = FALSE_ALARM / (4 * len(groups))
         tried, sees = tried + samples, max(sees, seen(samples, each))
         for one in deviations([part for part, _ in found], [of for _, of in found], uniform, failure=each):
             if not one.passed:
                 faults.append(
                     f"{name}: {one.name} has error {one.found:.4g}, allowed {one.allowed:.4g}, {one.samples} samples"
                 )
+    fine, wrong = _fine(groups, began + seconds)
+    faults += wrong
     streams, twice = _independent(stages, keys)
     if twice:
         faults.append(f"{twice} runs of noise occur twice, in workers, epochs or restarts")
     return LayerResult(
         name="noise",
         question="Does each node get fresh noise of the stated scale?",
-        tried={"samples of noise": tried, "parts with separate noise": len(groups), "streams compared": streams},
-        found=(f"sees a scale that is wrong by {sees:.1%} or more", "fails for correct noise with probability 1e-6"),
+        tried={
+            "samples of noise": tried,
+            "parts with separate noise": len(groups),
+            "distributions sampled for their fine structure": len(fine),
+            "streams compared": streams,
+        },
+        found=(
+            f"sees a scale that is wrong by {sees:.1%} or more",
+            *fine,
+            "fails for correct noise with probability 1e-6, and misses these errors with at most this probability",
+        ),
         faults=tuple(faults),
         measures={"sees": sees},
     )
+
+
+def _fine(groups: dict[str, Noise], until: float) -> tuple[list[str], list[str]]:
+    """Test the fine structure of the distributions of a plan, the narrowest first, as long as there is time.
+
+    Returns:
+        What each test sees, and faults.
+    """
+    laws = sorted({of for found in groups.values() for _, of in found}, key=lambda of: of.scale)
+    said, faults, each = list[str](), list[str](), FALSE_ALARM / (4 * max(1, len(laws)))
+    for law in laws:
+        if said and process_time() > until:
+            break
+        fine = FineStructure(law)
+        zero, places = fine.sees(FINE, failure=each)
+        near = f"a zero that is {zero:.1%} too frequent" if zero < 1 else "no single values, which are rare"
+        said.append(f"noise of scale {law.scale:.4g}: sees {near}" + (", and blocks without weights" if places else ""))
+        found = fine.deviations(lambda size, of=law: noise.sample_level(1, of, size), FINE, failure=each)  # type: ignore[misc]
+        faults += [
+            f"noise of scale {law.scale:.4g}: {one.name} has error {one.found:.4g}, allowed {one.allowed:.4g}"
+            for one in found
+            if not one.passed
+        ]
+    return said, faults
 
 
 def _linear(stages: Stages, key: NodeKey, error: float, until: float) -> dict[str, Noise]:
@@ -77,7 +118,7 @@ def _linear(stages: Stages, key: NodeKey, error: float, until: float) -> dict[st
     parts, query = stages.job.plan.linear(number, family), stages.job.aggregation.queries[number]
     if not parts:
         return {}
-    wanted = needed(error, FALSE_ALARM / (8 * len(stages.job.plan.parts)))
+    wanted = needed(error, FALSE_ALARM / (16 * len(stages.job.plan.parts)))
     windows = stages.job.aggregation.timeline.windows
     cells = len(stages.job.aggregation.cells_of(key))
     alone = all(part.over is None for part in parts)
@@ -114,7 +155,7 @@ def _adaptive(stages: Stages, error: float) -> dict[str, Noise]:
     found: dict[str, Noise] = {}
     for part in stages.job.plan.adaptive:
         distribution = part.scales.sample(1)
-        size = needed(error, FALSE_ALARM / (8 * len(stages.job.plan.parts)))
+        size = needed(error, FALSE_ALARM / (16 * len(stages.job.plan.parts)))
         name = f"{stages.job.aggregation.queries[part.query].name}, samples"
         found[name] = [(noise.sample_level(1, distribution, size), distribution)]
     return found
