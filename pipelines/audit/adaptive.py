@@ -1,11 +1,14 @@
 """Layer: adaptive queries, whose data decide which windows are sampled: exact losses on small histograms.
 
 Two streams of levels that neighbours may have are compared on the same published flags and values. The probability of
-each comes from the decisions of the program itself (privacy.evidence.decisions), so the loss is exact.
+each comes from the decisions of the program itself (privacy.evidence.decisions), so the loss is exact. The search
+begins with streams that are made to cost as much as the plan states, one for each order of sampled and repeated
+windows, whose single decisions are checked, too: it does not depend on chance whether an error of a decision is seen.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 from random import Random
 from time import process_time
 
@@ -16,13 +19,19 @@ from pipelines.audit.stages import Stages
 from privacy.adaptive.base import Rule
 from privacy.adaptive.scales import Scales
 from privacy.cells.each import Each
-from privacy.evidence.decisions import log_chance
+from privacy.evidence.decisions import log_chance, work, wrong_decisions
 from privacy.noise.kinds import NOISE
 from privacy.series import Ints
 
 CELLS = 2
 MOST_WINDOWS = 6
 TOLERANCE = 1e-6
+
+FAR = 4096
+"""Distance, in widths of the widest noise, at which a window is surely sampled."""
+
+MOST_WORK = 2**22
+"""Largest number of values of a threshold's noise over which a loss is added up."""
 
 Stream = tuple[Ints, Ints, tuple[bool, ...], Ints]
 """Levels of both neighbours, flags and published values."""
@@ -37,34 +46,46 @@ def check_adaptive(stages: Stages, *, seconds: float, choose: Random) -> Iterato
         choose: Source of random choices.
     """
     adaptive = stages.job.plan.adaptive
-    tried, faults, found, untested = 0, [], [], []
+    tried, total, faults, found, untested = 0, 0.0, dict[str, None](), [], []
     for part in adaptive:
         name = stages.job.aggregation.queries[part.query].name
-        if not (part.rule.publication.repeats and part.over.alone and NOISE[part.scales.noise].pure):
-            untested.append(f"{name}: the exact loss of decisions by policy {part.rule.name} with these samples.")
+        rule, scales = part.rule, part.scales
+        if not (rule.publication.repeats and part.over.alone):
+            untested.append(f"{name}: decisions by policy {rule.name} with these samples.")
             continue
-        worst, number = _worst(part.rule, part.scales, choose, process_time() + seconds / len(adaptive))
+        made = [*_made(rule, scales)]
+        tried += len(made)
+        for one, two, flags, values in made:
+            found_wrong = wrong_decisions(rule, scales, Each(cells=CELLS), (one, two), flags, values)
+            faults |= dict.fromkeys(f"{name}: {wrong}" for wrong in found_wrong)
+        if not NOISE[scales.noise].pure or work(scales) > MOST_WORK:
+            untested.append(f"{name}: the exact loss of all windows together, with noise of this kind or size.")
+            continue
+        worst, number = _worst(rule, scales, choose, process_time() + seconds / len(adaptive), made)
         tried += number
         share = stages.job.plan.share(part) * stages.job.plan.budget.epsilon
+        total += worst
         found.append(f"{name}: the worst loss is {worst:.4f}, and its share of the budget is {share:.4f}")
         if worst > share * (1 + TOLERANCE):
-            faults.append(f"{name}: a loss of {worst:.4f} exceeds its share of {share:.4f}")
+            faults[f"{name}: a loss of {worst:.4f} exceeds its share of {share:.4f}"] = None
     if adaptive:
         yield LayerResult(
             name="decisions",
             question="Do decisions and samples of adaptive queries cost more than the plan says?",
             tried={"adaptive queries": len(adaptive), "pairs of streams": tried},
             found=tuple(found),
-            faults=tuple(faults),
+            faults=(*faults,),
             untested=tuple(untested),
+            measures={"loss": total},
         )
 
 
-def _worst(rule: Rule, scales: Scales, choose: Random, until: float) -> tuple[float, int]:
-    """Return the largest loss that random streams and climbing find, and the number of streams."""
-    best, tried = 0.0, 0
+def _worst(rule: Rule, scales: Scales, choose: Random, until: float, made: Sequence[Stream]) -> tuple[float, int]:
+    """Return the largest loss of these streams and of those that climbing finds, and how many were tried."""
+    losses = sorted(((_loss(rule, scales, stream), place) for place, stream in enumerate(made)), reverse=True)
+    best, tried = losses[0][0], 0
     while process_time() < until and not math.isinf(best):
-        stream = _stream(rule, scales, choose)
+        stream = made[losses[tried % len(losses)][1]] if tried % 2 == 0 else _stream(rule, scales, choose)
         loss, failed = _loss(rule, scales, stream), 0
         tried += 1
         while failed < 25 and process_time() < until:
@@ -84,6 +105,30 @@ def _loss(rule: Rule, scales: Scales, stream: Stream) -> float:
     if math.isinf(left) and math.isinf(right):
         return 0.0  # neither is ever published so
     return abs(left - right)
+
+
+def _made(rule: Rule, scales: Scales) -> Iterator[Stream]:
+    """Yield, for each order of sampled and repeated windows, neighbours that these windows tell apart most.
+
+    In each window the second level is one sensitivity above the first. A sampled window has the last published values
+    as its first level, and publishes the second one: the second distance and the second level are more likely. A
+    repeated window has its levels far below the last published values: the second distance is smaller.
+    """
+    first = 0 if rule.period.span is None else 1  # window in which a protected span begins
+    windows = min(first + rule.period.among, MOST_WINDOWS)
+    far = FAR * math.ceil(max(scales.test or 1, scales.threshold or 1, _widest(scales)))
+    for later in product((False, True), repeat=windows - 1):
+        flags = (True, *later)
+        one, two, values = (np.zeros((windows, CELLS), dtype=np.int64) for _ in range(3))
+        published = np.zeros(CELLS, dtype=np.int64)
+        for window, sampled in enumerate(flags):
+            one[window] = published
+            one[window, 0] -= 0 if sampled else far
+            two[window] = one[window]
+            two[window, 0] += scales.sensitivity if window >= first else 0
+            if sampled:
+                published = values[window] = two[window]
+        yield one, two, flags, values
 
 
 def _stream(rule: Rule, scales: Scales, choose: Random) -> Stream:
@@ -121,5 +166,8 @@ def _changed(stream: Stream, rule: Rule, scales: Scales, choose: Random) -> Stre
 
 
 def _far(scales: Scales, choose: Random) -> int:
-    widest = max(scales.sample(1).scale if scales.units < 1000 else scales.whole * 4, scales.test or 1.0)
-    return round(choose.choice([-8, -1, 0, 0, 1, 8]) * widest)
+    return round(choose.choice([-8, -1, 0, 0, 1, 8]) * max(_widest(scales), scales.test or 1.0))
+
+
+def _widest(scales: Scales) -> float:
+    return scales.sample(1).scale if scales.units < 1000 else scales.whole * 4

@@ -4,22 +4,25 @@ The probability that levels are published as given flags and values has a closed
 That rule is asked: for each window the least noise with which it samples is found by bisection, with a threshold's
 noise of 0; a threshold's noise of r moves it by r. The sum over r is exact up to the tails beyond `REACH` scales.
 
-Only for samples with Laplace noise in each cell, and for rules that compare a noisy distance with a noisy threshold.
+`wrong_decisions` checks what the sum assumes, one decision after the other.
+
+Only for rules that compare a noisy distance with a noisy threshold, and samples with noise in each cell, which for
+`log_chance` is Laplace noise.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from privacy.adaptive.base import Rule
+from privacy.adaptive.base import Rule, Stepped
 from privacy.adaptive.carry import AdaptiveCarry
 from privacy.adaptive.scales import Scales
 from privacy.bisection import last_holding
 from privacy.cells.base import Sketcher
 from privacy.noise.choices import PrivateChoice
-from privacy.noise.distributions import NoiseDistribution
+from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution
 from privacy.series import Ints
 from privacy.strategies.base import Floats
 
@@ -28,6 +31,9 @@ CERTAIN = 2**50
 
 REACH = 60
 
+MOVED = 1000
+"""Noise of a threshold that must move a decision by as much."""
+
 
 @dataclass(slots=True)
 class _Chosen:
@@ -35,17 +41,56 @@ class _Chosen:
 
     fresh: bool
     distance: int
+    threshold: int
     cells: Ints
-    asked: list[str] = field(default_factory=list)
+    asked: dict[str, NoiseDistribution | PrivateChoice] = field(default_factory=dict)
 
     def __call__(self, distribution: NoiseDistribution | PrivateChoice, size: int) -> Ints:
         if size > 1:
+            self.asked["sample"] = distribution
             return self.cells
         if self.fresh and not self.asked:
-            self.asked.append("threshold")
-            return np.zeros(1, dtype=np.int64)
-        self.asked.append("distance")
+            self.asked["threshold"] = distribution
+            return np.array([self.threshold])
+        self.asked["distance"] = distribution
         return np.array([self.distance])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Window:
+    """A window that is published with chosen noise.
+
+    Attributes:
+        rule, scales, over: As of `log_chance`.
+        carry: Carry of the window before; None before the first.
+        level: Exact level, int64 [cells].
+        value: Published values if it is sampled, int64 [cells].
+    """
+
+    rule: Rule
+    scales: Scales
+    over: Sketcher
+    carry: AdaptiveCarry | None
+    level: Ints
+    value: Ints
+
+    @property
+    def fresh(self) -> bool:
+        return self.scales.threshold is not None and (self.carry is None or self.carry.rho is None)
+
+    def step(self, distance: int, threshold: int = 0) -> tuple[Stepped, dict[str, NoiseDistribution | PrivateChoice]]:
+        """Publish it; return the result, and the distributions of the noise by what it is for."""
+        chosen = _Chosen(self.fresh, distance, threshold, self.value - self.level)
+        found = self.rule.publication.step(self.scales, self.over, self.carry, self.level, chosen)
+        return found, chosen.asked
+
+    def least(self, threshold: int = 0) -> int:
+        """Return the least noise with which it is sampled."""
+
+        def sampled(noise: int) -> bool:
+            return self.step(noise, threshold)[0].units > 0
+
+        return last_holding(sampled, CERTAIN, -CERTAIN, near=lambda good, bad: good - bad <= 1, whole=True)
 
 
 def log_chance(rule: Rule, scales: Scales, over: Sketcher, levels: Ints, flags: Sequence[bool], values: Ints) -> float:
@@ -61,25 +106,16 @@ def log_chance(rule: Rule, scales: Scales, over: Sketcher, levels: Ints, flags: 
     """
     carry: AdaptiveCarry | None = None
     total, held = 0.0, None
-    reach = REACH * math.ceil(max(scales.threshold or 0, scales.test or 0, 1))
-    support = np.arange(-reach, reach + 1)
+    support = _support(scales)
     for level, flag, value in zip(levels, flags, values, strict=True):
-        fresh = scales.threshold is not None and (carry is None or carry.rho is None)
-
-        def stepped(
-            noise: int, before: AdaptiveCarry | None = carry, now: Ints = level, told: Ints = value, new: bool = fresh
-        ) -> tuple[int, AdaptiveCarry, list[str]]:
-            chosen = _Chosen(new, noise, told - now)
-            found = rule.publication.step(scales, over, before, now, chosen)
-            return found.units, found.carry, chosen.asked
-
-        units, after, asked = stepped(CERTAIN if flag else -CERTAIN)
-        if (units > 0) != flag:
+        window = _Window(rule=rule, scales=scales, over=over, carry=carry, level=level, value=value)
+        found, asked = window.step(CERTAIN if flag else -CERTAIN)
+        if (found.units > 0) != flag:
             return -math.inf
         if "threshold" in asked:
             held = _log_mass(support, scales.threshold or 1)
         if "distance" in asked:
-            least = _least(lambda noise, run=stepped: run(noise)[0] > 0)  # type: ignore[misc]
+            least = window.least()
             shift = support if held is not None else np.zeros(1, dtype=np.int64)
             above = _log_at_least(least + shift, scales.test or 1)
             below = _log_at_least(1 - least - shift, scales.test or 1)
@@ -87,16 +123,59 @@ def log_chance(rule: Rule, scales: Scales, over: Sketcher, levels: Ints, flags: 
             if scales.threshold is None:
                 total, held = total + float(held[0]), None
         if flag:
-            total += float(_log_mass(value - level, scales.sample(units).scale).sum())
-        carry = after
+            total += float(_log_mass(value - level, scales.sample(found.units).scale).sum())
+        carry = found.carry
         if held is not None and carry.rho is None:
             total, held = total + _log_sum(held), None
     return total if held is None else total + _log_sum(held)
 
 
-def _least(above: Callable[[int], bool]) -> int:
-    """Return the least noise with which a window is sampled."""
-    return last_holding(above, CERTAIN, -CERTAIN, near=lambda good, bad: good - bad <= 1, whole=True)
+def wrong_decisions(
+    rule: Rule, scales: Scales, over: Sketcher, levels: tuple[Ints, Ints], flags: Sequence[bool], values: Ints
+) -> Iterator[str]:
+    """Yield what is wrong with single decisions between two neighbours that are published alike.
+
+    A decision must depend on its own noise and move exactly with the threshold's noise, both of the stated scales. The
+    distance must not move by more than the sensitivity.
+
+    Args:
+        rule, scales, over, flags, values: As of `log_chance`.
+        levels: Exact levels of both neighbours, each int64 [windows, cells].
+    """
+    carry: AdaptiveCarry | None = None
+    for one, two, flag, value in zip(*levels, flags, values, strict=True):
+        window, other = (
+            _Window(rule=rule, scales=scales, over=over, carry=carry, level=level, value=value) for level in (one, two)
+        )
+        found, asked = window.step(CERTAIN if flag else -CERTAIN)
+        if (found.units > 0) != flag and "distance" not in asked:
+            return  # the rule decides without the data
+        wanted: dict[str, NoiseDistribution] = {
+            **({"threshold": DiscreteLaplace(scales.threshold)} if scales.threshold is not None else {}),
+            **({"distance": DiscreteLaplace(scales.test)} if scales.test is not None else {}),
+            **({"sample": scales.sample(found.units)} if found.units else {}),
+        }
+        yield from (f"the noise of a {name} is {law}" for name, law in asked.items() if law != wanted.get(name))
+        if "distance" in asked:
+            if not window.step(CERTAIN)[0].units or window.step(-CERTAIN)[0].units:
+                yield "a decision does not depend on its own noise"
+                return
+            least = window.least()
+            if (apart := abs(other.least() - least)) > scales.sensitivity:
+                yield f"a decision moves by {apart} between neighbours, and the plan allows {scales.sensitivity}"
+            if "threshold" in asked and window.least(MOVED) != least + MOVED:
+                yield "a decision does not move with the noise of its threshold"
+        carry = found.carry
+
+
+def work(scales: Scales) -> int:
+    """Return the number of values of a threshold's noise over which `log_chance` adds up."""
+    return 2 * REACH * math.ceil(max(scales.threshold or 0, scales.test or 0, 1)) + 1
+
+
+def _support(scales: Scales) -> Ints:
+    reach = work(scales) // 2
+    return np.arange(-reach, reach + 1)
 
 
 def _log_mass(n: Ints, scale: float) -> Floats:

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from privacy.adaptive import step
 from privacy.adaptive.ba import BaRule
 from privacy.adaptive.base import Period
 from privacy.adaptive.budget import scales_for
+from privacy.adaptive.dsft import DsftRule
 from privacy.adaptive.fixed import FixedRule
 from privacy.cells.each import Each
-from privacy.evidence.decisions import log_chance
+from privacy.evidence.decisions import MOVED, log_chance, wrong_decisions
 
 OVER = Each(cells=2)
 RULE = BaRule(period=Period(span=3), decisions=0.5)
@@ -39,3 +41,47 @@ def test_the_loss_of_a_sample_is_the_whole_budget():
 
 def test_what_the_rule_never_publishes_has_no_chance():
     assert chance(RULE, [[0, 0]], (False,), [[0, 0]]) == -np.inf
+
+
+def wrong(rule, *, noise="laplace"):
+    """Return what is wrong with the decisions of two neighbours, whose second distance is a sensitivity larger."""
+    scales = scales_for(rule, budget=1.0, sensitivity=3, over=OVER, noise=noise)
+    one, two = (np.array([[0, 0], [first, 0], [first, 0]]) for first in (0, 3))
+    return {*wrong_decisions(rule, scales, OVER, (one, two), (True, True, False), np.zeros((3, 2), dtype=np.int64))}
+
+
+DECIDING = (RULE, DsftRule(period=Period(windows=9), decisions=0.5, samples=3, threshold=4))
+
+
+@pytest.mark.parametrize("rule", DECIDING, ids=["ba", "dsft"])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_decisions_of_the_program_are_right(rule, noise):
+    assert wrong(rule, noise=noise) == set()
+
+
+def test_a_distance_that_moves_by_more_than_the_sensitivity_is_seen(monkeypatch):
+    monkeypatch.setattr(step, "distance", lambda level, published: 2 * int(np.abs(level - published).sum()))
+
+    assert "a decision moves by 6 between neighbours, and the plan allows 3" in wrong(RULE)
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"), [(0.0, "a decision does not depend on its own noise"), (0.5, "the noise of a distance is")]
+)
+def test_missing_and_narrow_noise_of_a_decision_is_seen(monkeypatch, factor, said):
+    one = step._one
+    narrow = (
+        (lambda sample, scale: one(sample, scale * factor))
+        if factor
+        else (lambda sample, scale: 0 * one(sample, scale))
+    )
+    monkeypatch.setattr(step, "_one", narrow)
+
+    assert any(said in text for text in wrong(RULE))
+
+
+def test_a_threshold_that_does_not_count_is_seen(monkeypatch):
+    one = step._one
+    monkeypatch.setattr(step, "_one", lambda sample, scale: found if (found := one(sample, scale)) != MOVED else 0)
+
+    assert "a decision does not move with the noise of its threshold" in wrong(DECIDING[1])
