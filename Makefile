@@ -13,6 +13,8 @@ TESTED := $(VENV)/.tested
 BIGQUERY := $(VENV)/bigquery
 EMULATOR := $(BIGQUERY)/.ready
 SECOND := $(VENV)/newest
+FUZZ := $(VENV)/fuzz
+FUZZED := $(FUZZ)/.ready
 LOCK := $(VENV)/lock
 pip = $(1)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile
 # The lists are complete, so that nothing is resolved; this checks that they are.
@@ -23,11 +25,12 @@ CODE := $(TYPED) tests setup.py
 PYTEST := python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 UNITS := -m "not hypothesis and not slow" $(PACKAGES) tests/privacy tests/transforms tests/pipelines tests/test_house.py
 ROWS ?= 1000000
+MINUTES ?= 1
 RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install lock docs reference demo demo-local demo-map gallery flink check test audit search lint style type quick newest suite programs bench \
+.PHONY: help install lock docs reference demo demo-local demo-map gallery flink check test audit claims fuzz search lint style type quick newest suite programs bench \
   errors clean
 
 # One process compiles for all others, even if the shell forbids compiled files.
@@ -73,6 +76,13 @@ $(SECOND)/.ready: $(TESTED)
 	@$(call pip,$(SECOND)) --no-deps --editable .
 	@touch $@
 
+# The fuzzer alone, next to the packages of the environment: it changes bytecode on import, so no other process has it.
+$(FUZZED): $(TESTED) tests/fuzz/requirements.lock
+	@$(BIN)/python -m venv --clear $(FUZZ)
+	@$(call pip,$(FUZZ)) --no-deps --require-hashes -r tests/fuzz/requirements.lock
+	@$(BIN)/python -c 'import site; print(*site.getsitepackages(), sep="\n")' >$$(echo $(FUZZ)/lib/python3*/site-packages)/others.pth
+	@touch $@
+
 install: $(READY)  ## set up .venv with the exact versions and hashes of requirements.lock
 
 # The noise of each number is sampled once. A second `make demo` continues the existing release and has nothing to do;
@@ -114,8 +124,14 @@ check: $(TESTED)  ## check style, types, doctests and unit tests, also on Python
 test: $(READY)  ## run all tests, style and type checks; eight minutes on two cores
 	@$(MAKE) $(JOBS) style type suite
 
-audit: $(TESTED)  ## seed 60 faults and check that the audit sees each; 20 minutes on two cores
+audit: $(TESTED)  ## seed 90 faults and check that the audit sees each; 20 minutes on two cores
 	@$(BIN)/python -m tests.audit.seeded
+
+claims: $(TESTED)  ## audit each strategy, policy and protection, and print the claims next to the measured bounds
+	@$(BIN)/python -m tests.audit.claims
+
+fuzz: $(FUZZED)  ## fuzz readers and parsers, guided by coverage; MINUTES=1 for each of eleven
+	@$(FUZZ)/bin/python -m tests.fuzz.guided --minutes $(MINUTES)
 
 search: $(TESTED)  ## test properties with twenty times the examples of `test`, and all cases; half an hour
 	@SEARCH=20 $(BIN)/$(PYTEST) -m "hypothesis or few"
@@ -154,7 +170,7 @@ type: $(TESTED)  ## check types strictly; less strictly outside of `privacy`
 lock: $(READY)  ## write each requirements.lock: the versions of requirements.txt with the hashes of their files
 	@"$(PYTHON)" -m venv --clear $(LOCK)
 	@$(call pip,$(LOCK)) uv==0.13.9
-	@for name in requirements tests/requirements tests/bigquery/requirements; do \
+	@for name in requirements tests/requirements tests/bigquery/requirements tests/fuzz/requirements; do \
 	  $(LOCK)/bin/uv pip compile --quiet --no-deps --universal --python-version 3.13 --generate-hashes --no-header --no-annotate \
 	    --upgrade -o $$name.lock $$name.txt || exit 1; done
 

@@ -26,17 +26,17 @@ STRATEGIES = tuple(f"privacy.strategies.{kind}" for kind in ("direct", "factoris
 # What every command may import, and what some import in addition.
 RUNNING = ("pipelines", *(f"pipelines.{room}" for room in ("common", "spec", "store", "sinks", "epochs", "published")))
 OF_OTHERS = {
-    "pipelines.audit": ("pipelines.pages", "pipelines.run"),
+    "pipelines.audit": ("pipelines.pages", "pipelines.run", "pipelines.compact"),
     "pipelines.evaluate": ("pipelines.plan",),
     "pipelines.init": ("pipelines.changelog", "pipelines.plan"),
-    "pipelines.local": ("pipelines.pages", "pipelines.ledger"),
+    "pipelines.local": ("pipelines.pages", "pipelines.ledger", "pipelines.disclosure", "pipelines.audit"),
     "pipelines.metrics": ("pipelines.ledger",),
     "pipelines.plan": ("pipelines.pages",),
     "pipelines.registry": ("pipelines.pages", "pipelines.disclosure"),
     "pipelines.report": ("pipelines.pages", "pipelines.pages.pictures", "pipelines.disclosure", "pipelines.ledger"),
     "pipelines.run": ("pipelines.report",),
     "pipelines.sanitised": (
-        *("pipelines.pages", "pipelines.ledger", "pipelines.metrics", "pipelines.report"),
+        *("pipelines.pages", "pipelines.ledger", "pipelines.metrics", "pipelines.report", "pipelines.disclosure"),
         "pipelines.show",
     ),
 }
@@ -379,7 +379,9 @@ def test_requirements_pin_exactly_the_packages_of_setup() -> None:
     assert needed["runs"] <= chosen[0]
 
 
-@pytest.mark.parametrize("name", ["requirements", "tests/requirements", "tests/bigquery/requirements"])
+@pytest.mark.parametrize(
+    "name", ["requirements", "tests/requirements", "tests/bigquery/requirements", "tests/fuzz/requirements"]
+)
 def test_hashes_are_those_of_the_pinned_versions(name: str) -> None:
     """`make install` reads the lock file, people read and change the other one; `make lock` makes both equal."""
     pinned = re.findall(r"^([\w.-]+)==(\S+)", (ROOT / f"{name}.txt").read_text(), re.MULTILINE)

@@ -27,10 +27,10 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.crash.checks import ESTIMATE, NODE, Files, Told, Watch, demand
-from benchmarks.crash.power import NAMES, Chance, Disk, forget
 from benchmarks.crash.runs import Ended, Kill, run
 from benchmarks.crash.setting import CLOSED, NOISY, Place, rows_of
 from benchmarks.emptied import emptied
+from pipelines.audit.power import NAMES, Disk, Survives, forget
 
 SIDES = ("public", "private")
 NIGHTS = 4
@@ -49,7 +49,7 @@ def some() -> bool:
     return random.random() < 0.5
 
 
-SURVIVES: dict[str, tuple[Chance, Chance]] = {
+SURVIVES: dict[str, tuple[Survives, Survives]] = {
     "public all, private nothing": (everything, nothing),
     "public nothing, private all": (nothing, everything),
     "some of both": (some, some),
@@ -80,7 +80,7 @@ class Ext4:
     def unmount(self) -> None:
         subprocess.run(["umount", self.root], check=True)
 
-    def lose_power(self, _: Chance) -> None:
+    def lose_power(self, _: Survives) -> None:
         """Continue with the present contents of the disk, and drop writes that are only in memory."""
         left = self.image.with_suffix(".left")
         shutil.copyfile(self.image, left)

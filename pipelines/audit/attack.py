@@ -5,21 +5,28 @@ It is a separate process, since some layers replace the noise by zeros: nothing 
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from pipelines.audit.adaptive import check_adaptive
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.kills import check_kills
 from pipelines.audit.membership import check_membership
 from pipelines.audit.mutations import random_life
+from pipelines.audit.power_losses import check_power
 from pipelines.audit.prepared import Prepared, prepared
+from pipelines.audit.published import check_published
+from pipelines.audit.rollback import check_rollback
 from pipelines.audit.scale import check_scale
-from pipelines.audit.sensitivity import Search, search
+from pipelines.audit.sensitivity import Search, moving, search
+from pipelines.audit.streams import check_streams
 from pipelines.audit.whole import check_whole
+from pipelines.published.others import of_other_kind
 from pipelines.spec.load import load
 
 RESULT = "result.json"
@@ -34,8 +41,10 @@ class Effort:
         noise: Most seconds for samples of noise.
         decisions: Seconds of the search for losses of adaptive queries.
         guesses: Most seconds for guesses.
-        pairs: Pairs of whole runs.
+        pairs: Fewest pairs of whole runs.
         kills: Releases whose runs are killed.
+        losses: Releases during which power is lost.
+        operations: Whether folders are restored, streams are compared with runs, and a public folder is read.
     """
 
     search: float
@@ -44,13 +53,29 @@ class Effort:
     guesses: float
     pairs: int
     kills: int
+    losses: int
+    operations: bool
 
 
 EFFORTS = {
-    "seeded": Effort(search=12, noise=8, decisions=10, guesses=4, pairs=2, kills=3),
-    "quick": Effort(search=20, noise=8, decisions=6, guesses=6, pairs=1, kills=0),
-    "usual": Effort(search=120, noise=30, decisions=30, guesses=30, pairs=3, kills=6),
-    "full": Effort(search=1500, noise=120, decisions=200, guesses=300, pairs=10, kills=50),
+    name: Effort(
+        search=search_,
+        noise=noise,
+        decisions=decisions,
+        guesses=guesses,
+        pairs=pairs,
+        kills=kills,
+        losses=losses,
+        operations=name not in ("quick", "claims"),
+    )
+    for name, search_, noise, decisions, guesses, pairs, kills, losses in (
+        ("seeded", 12, 8, 4, 4, 1, 2, 2),
+        ("alone", 3, 3, 2, 3, 1, 1, 1),
+        ("claims", 4, 0, 1, 3, 0, 0, 0),
+        ("quick", 20, 8, 4, 6, 1, 0, 0),
+        ("usual", 120, 30, 30, 30, 3, 6, 2),
+        ("full", 1500, 120, 200, 300, 10, 50, 20),
+    )
 }
 
 
@@ -79,12 +104,24 @@ class Attack:
     def kills(self) -> list[LayerResult]:
         return [check_kills(self.ready, self.effort.kills, Random())] if self.effort.kills else []
 
+    def power(self) -> list[LayerResult]:
+        return [check_power(self.ready, self.effort.losses, Random())] if self.effort.losses else []
+
+    def rollback(self) -> list[LayerResult]:
+        return [check_rollback(self.ready, Random())] if self.effort.operations else []
+
+    def published(self) -> list[LayerResult]:
+        return [check_published(self.ready, Random())] if self.effort.operations else []
+
+    def streams(self) -> list[LayerResult]:
+        return [check_streams(self.ready, Random())] if self.effort.operations else []
+
     def runs(self) -> list[LayerResult]:
         ready, choose = self.ready, Random()
-        worst = self.seeker.worst if self.seeker is not None else None
-        lives = [random_life(ready.setting, choose) for _ in range(self.effort.pairs)]
-        if worst is not None:
-            lives[0] = worst[0]
+        lives = moving(ready.stages, ready.setting, choose)
+        if self.seeker is not None and self.seeker.worst is not None:
+            lives.append(self.seeker.worst[0])
+        lives += [random_life(ready.setting, choose) for _ in range(self.effort.pairs - len(lives))]
         return [check_whole(ready.spec, ready.stages, lives, ready.setting)]
 
 
@@ -93,27 +130,44 @@ LAYERS: dict[str, Callable[[Attack], list[LayerResult]]] = {
     "noise": Attack.noise,
     "decisions": Attack.decisions,
     "membership": Attack.membership,
-    "kills": Attack.kills,  # before Beam starts threads, since it forks
+    "kills": Attack.kills,  # these four before Beam starts threads, since they fork
+    "power": Attack.power,
+    "rollback": Attack.rollback,
+    "published": Attack.published,
     "runs": Attack.runs,
+    "streams": Attack.streams,
 }
+
+DEVICES = "devices"
+"""The layer of surveys, which have no other."""
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the layers, and write their results."""
     path, folder, effort, *names = arguments
-    ready = prepared(load(path), Path(folder, "copy"), Random())
-    attack = Attack(ready, EFFORTS[effort])
+    other = of_other_kind("audit", path)
+    document = (
+        _of_release(path, Path(folder), EFFORTS[effort], names) if other is None else other(path, effort).to_json()
+    )
+    Path(folder, RESULT).write_text(json.dumps(document), encoding="utf-8")
+
+
+def _of_release(path: str, folder: Path, effort: Effort, names: Sequence[str]) -> dict[str, Any]:
+    spec = load(path)
+    ready = prepared(spec, folder / "copy", Random())
+    attack = Attack(ready, effort)
     layers = [layer for name in names or LAYERS for layer in LAYERS[name](attack)]
     plan = ready.stages.job.plan
-    document = {
+    return {
+        "subject": f"release {spec.release}",
         "claim": plan.claim,
         "epsilon": plan.budget.epsilon,
         "delta": plan.budget.delta,
         "windows": ready.setting.timeline.windows,
         "layers": [layer.to_json() for layer in layers],
     }
-    Path(folder, RESULT).write_text(json.dumps(document), encoding="utf-8")
 
 
 if __name__ == "__main__":
     main(sys.argv[1:])
+    os._exit(0)  # threads of libraries may abort the process while it ends

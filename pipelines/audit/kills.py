@@ -1,148 +1,157 @@
 """Layer: runs that are killed at any access to their files, and completed by the next run.
 
 A forked process runs the copy of a spec with real noise, and ends itself, as a kill would, at a chosen change of a file
-or folder. All files that are public then must stay: the next run completes the release, and no node may have a
-second sample. Power losses, which also lose unflushed writes, are not tried here.
+or folder: before and after a commit and a new manifest, always, and anywhere, by chance. All files that are public then
+must stay: the next run completes the release, and no node may have a second sample. Compactions are killed, too: they
+must keep all rows.
 """
 
 import hashlib
 import json
-import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from pipelines.audit.files import write
 from pipelines.audit.findings import LayerResult
+from pipelines.audit.forked import Access, forked
 from pipelines.audit.lives import neighbours
-from pipelines.audit.mutations import random_life
+from pipelines.audit.mutations import halves, random_life
 from pipelines.audit.prepared import Prepared
 from pipelines.audit.whole import emptied
+from pipelines.compact.operation import compact
 from pipelines.run.operation import run
 from pipelines.spec.times import moment_text
 from transforms.common.output_formats import read_whole
 
-CHANGES = ("os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
-"""Events of the interpreter that change files; so does `open` with a flag that writes."""
+COMMIT, MANIFEST, JOINED = "/commits/", "manifest.json", "/compactions/"
 
-KILLED, FAILED = 9, 70
+OF_RUNS = (Access(1, COMMIT), Access(1, MANIFEST), Access(0, COMMIT), Access(0, MANIFEST))
+"""Accesses at which runs are killed first: after and before the commit, and the manifest."""
+
+OF_COMPACTIONS = (Access(0, MANIFEST), Access(1, JOINED), Access(0, JOINED), Access(1, MANIFEST))
+
+NodeRows = list[tuple[str, ...]]
 
 
 def check_kills(ready: Prepared, kills: int, choose: Random) -> LayerResult:
-    """Kill runs at random accesses to files, complete them, and compare everything that was ever public.
+    """Kill runs and compactions, complete them, and compare everything that was ever public.
 
     Args:
         ready: The copy of a spec.
-        kills: Number of killed runs.
+        kills: Number of releases whose runs are killed.
         choose: Source of random choices.
     """
-    setting = ready.setting
-    ((rows, _), *_), _ = neighbours(random_life(setting, choose), setting)
-    cuts = sorted({max(1, setting.timeline.windows // 2), setting.timeline.windows})
-    ends = [setting.end(windows) for windows in cuts]
-    _begun(ready, rows)
-    accesses = [_count(_forked(ready, end, None)) for end in ends]
-    faults: dict[str, None] = {}
-    done = 0
-    if None in accesses:
-        faults["a run that nobody kills fails"] = None
+    rows = rows_of_life(ready, choose)
+    begun(ready, rows)
+    cuts = halves(ready.setting)
+    changes = [forked(ready.spec.base, partial(run_until, ready, windows)).changes for windows in cuts]
+    faults: dict[str, None] = {} if all(changes) else {"a run that nobody kills fails": None}
+    points, of_compactions, done = iter(OF_RUNS), cycle(OF_COMPACTIONS), 0
     for _ in range(kills):
         if faults:
             break
-        _begun(ready, rows)
-        for windows, end, most in zip(cuts, ends, accesses, strict=True):
-            _forked(ready, end, choose.randint(1, most or 1))
-            before = _public(ready)
-            if _count(_forked(ready, end, None)) is None:
+        begun(ready, rows)
+        for windows, most in zip(cuts, changes, strict=True):
+            forked(ready.spec.base, partial(run_until, ready, windows), next(points, Access(choose.randrange(most))))
+            before = public(ready)
+            if not forked(ready.spec.base, partial(run_until, ready, windows)).done:
                 faults["a run that was killed cannot be completed"] = None
                 break
             done += 1
-            faults |= dict.fromkeys([*_changed(before, _public(ready)), *_repeated(ready, windows)])
+            faults |= dict.fromkeys([*changed(before, public(ready)), *unpublished(ready, windows), *repeated(ready)])
+        else:
+            faults |= dict.fromkeys(_compacted(ready, next(of_compactions)))
     return LayerResult(
         name="kills",
         question="Can a run that is killed publish a second sample of a node, or lose one?",
-        tried={"killed and completed runs": done, "accesses of one run": sum(filter(None, accesses))},
+        tried={
+            "killed and completed runs": done,
+            "changes of files in one release": sum(changes),
+            "compactions": kills,
+        },
         faults=(*faults,),
-        untested=("Power losses, which also lose writes that are not durable yet.",),
     )
 
 
-def _begun(ready: Prepared, rows: Sequence[Any]) -> None:
+def _compacted(ready: Prepared, kill: Access) -> Iterator[str]:
+    """Kill a compaction and complete it; yield whether a row is lost, changed or repeated."""
+    before = rows_of(ready)
+    forked(ready.spec.base, partial(compact, ready.spec.path), kill)
+    if sorted(rows_of(ready)) != sorted(before):
+        yield "a compaction that was killed has changed the published nodes"
+    if not forked(ready.spec.base, partial(compact, ready.spec.path)).done:
+        yield "a compaction that was killed cannot be completed"
+    if sorted(rows_of(ready)) != sorted(before):
+        yield "a compaction has changed the published nodes"
+
+
+def run_until(ready: Prepared, windows: int) -> None:
+    """Release the first windows."""
+    run(ready.spec.path, until=moment_text(ready.setting.end(windows)), shards=2)
+
+
+def rows_of_life(ready: Prepared, choose: Random) -> Sequence[Any]:
+    """Return the rows of a random life, among those of other units."""
+    ((rows, _), *_), _ = neighbours(random_life(ready.setting, choose), ready.setting)
+    return rows
+
+
+def begun(ready: Prepared, rows: Sequence[Any]) -> None:
+    """Remove everything of earlier releases, and deliver rows."""
     data = emptied(ready.spec)
     write(ready.spec, ready.stages.columns, rows, data / f"00{Path(ready.spec.changelog.source.paths[0]).suffix}")
 
 
-def _forked(ready: Prepared, until: int, kill: int | None) -> tuple[int, Path]:
-    """Run in a forked process that ends at its access number `kill`; return its exit code and the file of its count."""
-    count = ready.spec.base / "accesses"
-    count.unlink(missing_ok=True)
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), count
-    code = FAILED
-    try:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, 1)
-        os.dup2(nothing, 2)
-        seen = _killing(str(ready.spec.base), kill)
-        run(ready.spec.path, until=moment_text(until), shards=2)
-        accesses = seen[0]
-        count.write_text(str(accesses))
-        code = 0
-    finally:
-        os._exit(code)
-
-
-def _killing(base: str, kill: int | None) -> list[int]:
-    """Count changes of files under a folder, and end the process at one of them; return the list with the count."""
-    seen = [0]
-
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        writes = event == "open" and isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
-        if (writes or event in CHANGES) and str(arguments[0]).startswith(base):
-            seen[0] += 1
-            if seen[0] == kill:
-                os._exit(KILLED)
-
-    sys.addaudithook(hook)
-    return seen
-
-
-def _count(ended: tuple[int, Path]) -> int | None:
-    """Return the number of accesses of a run; None if it failed."""
-    code, count = ended
-    return int(count.read_text()) if code == 0 else None
-
-
-def _public(ready: Prepared) -> dict[str, str]:
+def public(ready: Prepared) -> dict[str, str]:
     """Return the digest of each public table."""
     folder = Path(ready.spec.output.public)
     names = [path for path in folder.rglob("*") if path.is_file() and path.parent != folder]
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in names}
 
 
-def _changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    if any(after.get(name) != digest for name, digest in before.items()):
+def changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """Return whether a public file has changed or is lost."""
+    if any(after.get(name) != digest for name, digest in before.items() if "/." not in name):
         return ["a public file has changed, or is lost, after a run that was killed"]
     return []
 
 
-def _repeated(ready: Prepared, windows: int) -> list[str]:
-    """Return whether a node is public twice, windows are missing, or a public table is not one of the manifest."""
-    folder = Path(ready.spec.output.public)
-    manifest = folder / "manifest.json"
-    if not manifest.exists() or (document := json.loads(manifest.read_text(encoding="utf-8")))["windows"] != windows:
+def unpublished(ready: Prepared, windows: int) -> list[str]:
+    """Return whether windows are missing in the manifest."""
+    manifest = _manifest(ready)
+    if manifest is None or manifest["windows"] != windows:
         return ["windows that a killed run has committed are never published"]
-    epochs = document["epochs"]
-    listed = {name for epoch in epochs for name in epoch["files"]}
-    public = _public(ready)
-    found = [] if public.keys() == listed else ["the public tables are not those of the manifest"]
-    rows: list[tuple[Any, ...]] = []
-    for name in public:
-        if name.startswith("nodes/"):
+    return []
+
+
+def repeated(ready: Prepared) -> list[str]:
+    """Return whether a node is public twice, or a public table is not one of the manifest."""
+    if (manifest := _manifest(ready)) is None:
+        return []
+    listed = {name for epoch in manifest["epochs"] for name in epoch["files"]}
+    found = [] if public(ready).keys() == listed else ["the public tables are not those of the manifest"]
+    nodes = [row[:-1] for row in rows_of(ready, {*public(ready)})]
+    return found if len(nodes) == len(set(nodes)) else [*found, "a node is public twice"]
+
+
+def rows_of(ready: Prepared, names: set[str] | None = None) -> NodeRows:
+    """Return the published nodes with their values, of the tables that the manifest lists or of other ones."""
+    folder = Path(ready.spec.output.public)
+    if names is None:
+        names = {name for epoch in (_manifest(ready) or {"epochs": ()})["epochs"] for name in epoch["files"]}
+    found: NodeRows = []
+    for name in names:
+        if name.startswith("nodes/") and "/." not in name and (folder / name).exists():
             table = read_whole((folder / name).read_bytes(), name)
             keys = [key for key in table.column_names if key not in ("noisy_value", "scale")]
-            rows += zip(*(map(str, table[key].to_pylist()) for key in keys), strict=True)
-    return found if len(rows) == len(set(rows)) else [*found, "a node is public twice"]
+            found += zip(*(map(str, table[key].to_pylist()) for key in (*keys, "noisy_value")), strict=True)
+    return found
+
+
+def _manifest(ready: Prepared) -> Any:
+    path = Path(ready.spec.output.public) / MANIFEST
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

@@ -52,7 +52,7 @@ def check_membership(seeker: Search, *, seconds: float, trials: int = TRIALS) ->
         return LayerResult(name="membership", question=_QUESTION, tried={}, untested=("No unit moves a node here.",))
     until = process_time() + seconds
     scores = _scores(one, two, keys, until, trials)
-    threshold = _threshold(scores[: len(scores) // 5]) if pure else 0.0
+    threshold = threshold_of(scores[: len(scores) // 5]) if pure else 0.0
     told = scores[len(scores) // 5 :]
     correct, wrong = int((told >= threshold).sum()), int((told <= -threshold).sum())
     if not pure:  # scores are of the side that the coin chose: positive ones are correct guesses
@@ -139,7 +139,7 @@ def _parts(one: Released, two: Released, key: NodeKey) -> Iterator[PartOfPair]:
         yield PartOfPair(part=alone, first=leaves[0], second=leaves[1], nodes=(first, second))
 
 
-def _threshold(scores: Floats) -> float:
+def threshold_of(scores: Floats) -> float:
     """Return the threshold that gives the best bound on a first fifth of the trials, which are then put aside."""
     sizes = np.unique(np.quantile(np.abs(scores), np.linspace(0, 1, 60)))
     bounds = [at_least(int((scores >= t).sum()), int((scores <= -t).sum()), FAILURE) for t in sizes]

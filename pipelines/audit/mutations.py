@@ -186,6 +186,12 @@ def even_cuts(setting: Surroundings, epochs: int) -> tuple[int, ...]:
     return (*range(1, epochs), setting.timeline.windows) if epochs > 1 else (setting.timeline.windows,)
 
 
+def halves(setting: Surroundings) -> tuple[int, ...]:
+    """Return the ends of two epochs."""
+    windows = setting.timeline.windows
+    return (max(1, windows // 2), windows) if windows > 1 else (1,)
+
+
 def _toggles(times: Sequence[int], states: Sequence[State], entries: int, there: bool, cuts: tuple[int, ...]) -> Life:
     moves = [Move(time, place % entries, state) for place, (time, state) in enumerate(zip(times, states, strict=True))]
     return Life((*moves,), there, cuts)

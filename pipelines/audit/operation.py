@@ -16,6 +16,7 @@ from pipelines.audit.findings import LayerResult
 from pipelines.audit.outsider import check_public
 from pipelines.common.arguments import SpecLike, refuse_ending, refuse_inside, spec_of
 from pipelines.common.errors import ArgumentError
+from pipelines.published.others import of_other_kind
 from pipelines.spec.load import Spec
 from transforms.common.errors import SlackwaterError, SpecError
 from transforms.common.sinks import write_text
@@ -42,7 +43,7 @@ def audit(
     it.
 
     Args:
-        spec: The path of a spec, or what `load` returns.
+        spec: The path of a spec of a release or of a survey, or what `load` returns.
         public: A public folder to check instead, from its files alone.
         empty: For a public folder, a condition on its key columns: cells that are known to be empty, whose numbers are
             noise alone.
@@ -74,14 +75,21 @@ def audit(
         if empty is not None:
             raise ArgumentError("empty", "is for --public: a spec is audited with synthetic data")
         assert spec is not None
-        given = spec_of(spec)
-        _refuse_found(given)
-        refuse_inside("html", page, given.output.public)
-        found = _attacked(str(given.path), given.release, "quick" if quick else "full" if full else "usual")
+        effort = "quick" if quick else "full" if full else "usual"
+        other = None if isinstance(spec, Spec) else of_other_kind("audit", str(spec))
+        found = _attacked(_audited_spec(spec, page), effort) if other is None else other(str(spec), effort)
     if page is not None:
         found = replace(found, page=page)
         write_text(page, audit_page(found))
     return found
+
+
+def _audited_spec(spec: SpecLike, page: str | None) -> str:
+    """Return the path of a spec that can be audited."""
+    given = spec_of(spec)
+    _refuse_found(given)
+    refuse_inside("html", page, given.output.public)
+    return str(given.path)
 
 
 def _refuse_found(spec: Spec) -> None:
@@ -93,7 +101,7 @@ def _refuse_found(spec: Spec) -> None:
             )
 
 
-def _attacked(path: str, release: str, effort: str, layers: Sequence[str] = ()) -> Audited:
+def _attacked(path: str, effort: str, layers: Sequence[str] = ()) -> Audited:
     """Attack a spec in a separate process, in which noise may be replaced by zeros."""
     with TemporaryDirectory(prefix="slackwater-audit-") as folder:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -106,7 +114,7 @@ def _attacked(path: str, release: str, effort: str, layers: Sequence[str] = ()) 
             raise AuditError(f"{path}: the audit stopped: {last}")
         document = json.loads(result.read_text(encoding="utf-8"))
     return Audited(
-        subject=f"release {release}",
+        subject=document["subject"],
         claim=document["claim"],
         epsilon=document["epsilon"],
         delta=document["delta"],

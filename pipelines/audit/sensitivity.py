@@ -11,7 +11,8 @@ A correct program never exceeds a bound, so no probability is involved. A search
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from random import Random
 from time import process_time
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import Life, Surroundings, neighbours
-from pipelines.audit.mutations import changed, corpus
+from pipelines.audit.mutations import changed, corpus, halves
 from pipelines.audit.stages import Epochs, Released, Stages, scales_of
 from privacy.evidence.betting import mu_at
 from privacy.noise.distributions import NoiseDistribution
@@ -35,6 +36,10 @@ TOLERANCE = 1e-9
 
 NUMERICAL = 1e-3
 """Relative difference allowed between the accounting of discrete and of continuous Gaussian noise."""
+
+
+MOST_LIVES = 30
+"""Lives among which `moving` chooses."""
 
 
 @contextmanager
@@ -245,3 +250,21 @@ def _layer(seeker: Search) -> LayerResult:
         faults=tuple(f"{text} ({number} times)" for text, number in seeker.faults.most_common(5)),
         measures={"cost": worst[1].cost, "planned": worst[1].planned},
     )
+
+
+def moving(stages: Stages, setting: Surroundings, choose: Random) -> list[Life]:
+    """Return lives whose versions differ in nodes of each part of the plan, as far as hard lives do, in at least one.
+
+    Numbers that are made from exact sums instead of noisy nodes differ with certainty in one of them.
+    """
+    seeker, moved, chosen = Search(stages, setting, choose), set[str](), list[Life]()
+    with zero_noise():
+        for kind, life in islice(corpus(setting, choose), MOST_LIVES):
+            found = seeker.compare(replace(life, cuts=halves(setting)), kind)
+            new = {name for name, share in found.norms.items() if share} - moved
+            if new:
+                chosen.append(life)
+            moved |= new
+            if len(moved) == len(found.norms):
+                break
+    return chosen

@@ -8,10 +8,9 @@ the manifest and the messages. Noise hides no difference between them.
 import io
 import json
 import re
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field, replace
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -22,80 +21,24 @@ import pyarrow as pa
 from pipelines.audit.files import write
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import Life, Surroundings, neighbours
+from pipelines.audit.mutations import halves
 from pipelines.audit.sensitivity import zero_noise
+from pipelines.audit.shared_noise import NoiseNode, SharedNoise, name_of
 from pipelines.audit.stages import Epochs, Released, Stages
 from pipelines.audit.synthetic import MARK, Mutation
 from pipelines.run.operation import run
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text
 from pipelines.store.notes import NOTES
-from privacy.noise.choices import PrivateChoice
-from privacy.noise.distributions import NoiseDistribution
-from privacy.planning.linear_part import LinearPart
-from privacy.series import Family, Ints
-from privacy.strategies.base import Nodes
+from privacy.series import Ints
 from transforms.common.errors import SlackwaterError
 from transforms.common.output_formats import read_whole
-from transforms.release import linear_chunk, noise
 
-NoiseNode = tuple[int, Family, int, int, int, int, int]
-"""Query, family, part, component, layer, begin, end."""
-
-REACH = 2**20
-"""Size of the noise that both runs share."""
-
+PROGRESS = "working: "
+"""Beginning of the lines of a slow run about its progress, which depend on the machine."""
 
 CHANGING = ("attempt", "committed_at")
 """Members of a manifest that each run chooses."""
-
-
-@dataclass(slots=True)
-class SharedNoise:
-    """Noise of a node whenever it is asked for, less what a second release must make up for.
-
-    Attributes:
-        less: What to subtract from the noise of nodes, by node, int64 [columns].
-        asked: All nodes that got noise.
-    """
-
-    less: dict[NoiseNode, Ints] = field(default_factory=dict)
-    asked: set[NoiseNode] = field(default_factory=set)
-    _part: threading.local = field(default_factory=threading.local)
-
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """Let the release step use this noise. Only a process that publishes nothing may do this."""
-        step, sample = linear_chunk.step, noise.sample_noise
-
-        def stepped(released: LinearPart, held: Any, leaves: Ints) -> Any:
-            self._part.now = _name_of(released)
-            return step(released, held, leaves)
-
-        linear_chunk.step, noise.sample_noise = stepped, self.sample
-        try:
-            yield
-        finally:
-            linear_chunk.step, noise.sample_noise = step, sample
-
-    def sample(
-        self, distribution: NoiseDistribution | PrivateChoice, nodes: Nodes, *, component: int, cells: int
-    ) -> Ints:
-        """Return the noise of nodes, int64 [nodes, cells]."""
-        of = getattr(self._part, "now", (-1, "net", 0))
-        names = zip(nodes.layer.tolist(), nodes.begin.tolist(), nodes.end.tolist(), strict=True)
-        found = np.zeros((len(nodes.end), cells), dtype=np.int64)
-        for row, name in enumerate(names):
-            node = (*of, component, *name)
-            self.asked.add(node)
-            seed = [7, *(2 + abs(hash(part)) % 2**31 if isinstance(part, str) else 2 + part for part in node)]
-            found[row] = np.random.default_rng(seed).integers(-REACH, REACH, cells)
-            if node in self.less:
-                found[row] -= self.less[node]
-        return found
-
-
-def _name_of(part: LinearPart) -> tuple[int, Family, int]:
-    return part.query, part.family, hash(tuple(part.series)) % 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +63,7 @@ def check_whole(spec: Spec, stages: Stages, lives: Sequence[Life], setting: Surr
         lives: The lives; their epochs are replaced by two, and in every second one the unit is the only one.
         setting: Facts about the spec.
     """
-    windows = setting.timeline.windows
-    cuts = (max(1, windows // 2), windows) if windows > 1 else (1,)
+    cuts = halves(setting)
     faults: dict[str, None] = {}
     files = said = 0
     untested: dict[str, None] = {}
@@ -184,7 +126,7 @@ def _exact_difference(one: Released, two: Released) -> Iterator[tuple[NoiseNode,
                 names += zip(nodes.layer.tolist(), nodes.begin.tolist(), nodes.end.tolist(), strict=True)
             for component, (x, y) in enumerate(zip(left, right, strict=True)):
                 for name, row in zip(names, x - y, strict=True):
-                    yield (*_name_of(part), component, *name), row
+                    yield (*name_of(part), component, *name), row
 
 
 def _run(spec: Spec, stages: Stages, epochs: Epochs, setting: Surroundings, shared: SharedNoise) -> Public:
@@ -205,7 +147,8 @@ def _run(spec: Spec, stages: Stages, epochs: Epochs, setting: Surroundings, shar
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-    lines = tuple(re.sub(r"in \d+\.\d s", "in T s", hide.sub("ATTEMPT", line)) for line in said.getvalue().splitlines())
+    told = [line for line in said.getvalue().splitlines() if not line.startswith(PROGRESS)]
+    lines = tuple(re.sub(r"in \d+\.\d s", "in T s", hide.sub("ATTEMPT", line)) for line in told)
     return Public(files, lines)
 
 

@@ -14,6 +14,7 @@ from pipelines.local.survey import Survey, frozen, write_survey
 from privacy.counted import counted
 from privacy.local.bound import loss_of_all_layers
 from privacy.local.candidates import CandidateDesign, candidates
+from privacy.local.design import Design
 from privacy.local.signs import MOST_SIGNS
 from transforms.common.errors import SpecError
 
@@ -68,6 +69,7 @@ def plan(spec: str | Path, *, output: str | Path | None = None) -> PlannedSurvey
         start=one.start,
         every=one.every,
         design=found[0].design,
+        about=one.about,
     )
     document = {**_document(one, found), "file": file}
     if file is not None:
@@ -81,6 +83,15 @@ def plan(spec: str | Path, *, output: str | Path | None = None) -> PlannedSurvey
         file=file,
         document=document,
     )
+
+
+def design_of(spec: LocalSpec) -> Design:
+    """Return the design that is planned for a survey.
+
+    Raises:
+        SpecError: No design fits the spec.
+    """
+    return _candidates(spec)[0].design
 
 
 def _candidates(spec: LocalSpec) -> list[CandidateDesign]:

@@ -41,7 +41,7 @@ class OtherKind:
 
 
 OTHERS: Mapping[SpecKind, OtherKind] = {
-    "devices": OtherKind(folder="pipelines.local", commands=frozenset({"ledger"})),
+    "devices": OtherKind(folder="pipelines.local", commands=frozenset({"ledger", "audit"})),
     "records": OtherKind(
         folder="pipelines.sanitised",
         commands=frozenset({"ledger", "metrics", "report", "show"}),

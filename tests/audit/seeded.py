@@ -1,17 +1,19 @@
 """Apply each seeded fault to a copy of the program, and check that the named layer of the audit sees it.
 
-`python -m tests.audit.seeded` tries all faults, in two processes; names of faults try only these.
+`python -m tests.audit.seeded` tries all faults, in two processes; names of faults or of layers try only these. At the
+end comes, for each layer, a fault that no other layer sees.
 """
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPECS = HERE / "specs"
 PACKAGES = ("privacy", "transforms", "pipelines", "slackwater")
 PROCESSES = 2
-TIMEOUT = 600
+TIMEOUT = 1800
 """Seconds after which an audit of a fault is ended: some faults make the program hang."""
 
 
@@ -38,6 +40,7 @@ class Fault:
         file: The changed file.
         old: Text that occurs once in it.
         new: What takes its place; equal to `old` for the unchanged program, which the layer must pass.
+        only: Whether all layers run, and the other ones must not see it.
     """
 
     name: str
@@ -46,13 +49,27 @@ class Fault:
     file: str
     old: str
     new: str
+    only: bool = False
 
 
 FAULTS = tuple(Fault(**row) for row in YAML(typ="safe").load(HERE / "faults.yaml"))
 
 CLEAN = tuple(
     Fault(f"no fault, {layer} of {spec}", layer, spec, "privacy/touched.py", "def at_most", "def at_most")
-    for layer, spec in (("sensitivity", "owners"), ("noise", "gauss"), ("membership", "span"), ("runs", "units"))
+    for layer, spec in (
+        ("sensitivity", "owners"),
+        ("noise", "gauss"),
+        ("decisions", "thresholds"),
+        ("membership", "span"),
+        ("kills", "span"),
+        ("power", "gauss"),
+        ("rollback", "units"),
+        ("published", "classes"),
+        ("streams", "within"),
+        ("runs", "units"),
+        ("devices", "survey"),
+        ("devices", "symbols"),
+    )
 )
 
 
@@ -63,17 +80,26 @@ class Caught:
     Attributes:
         fault: The fault.
         told: What the layer says about it; empty if it does not see the fault.
+        others: Other layers that see it.
         seconds: Time that the audit took.
     """
 
     fault: Fault
     told: str
+    others: tuple[str, ...]
     seconds: float
 
     @property
     def right(self) -> bool:
-        """Whether the layer sees the fault, and nothing in the unchanged program."""
-        return bool(self.told) != (self.fault.old == self.fault.new)
+        """Whether the layer sees the fault, no other layer does that must not, and none sees the unchanged program."""
+        return bool(self.told) != (self.fault.old == self.fault.new) and not self.others
+
+    @property
+    def word(self) -> str:
+        """The result in one word."""
+        if self.fault.old == self.fault.new:
+            return "clean" if self.right else "ALARM"
+        return "MISSED" if not self.told else f"ALSO {', '.join(self.others)}" if self.others else "caught"
 
 
 def tried(fault: Fault) -> Caught:
@@ -88,8 +114,10 @@ def tried(fault: Fault) -> Caught:
         for name in PACKAGES:
             shutil.copytree(ROOT / name, copy / name)
         patched(copy, fault)
-        told = audited(copy, fault.spec, [fault.layer], Path(folder, "result"))
-    return Caught(fault, "; ".join(text for layer in told for text in layer["faults"]), time.monotonic() - began)
+        found = audited(copy, fault.spec, [] if fault.only else [fault.layer], Path(folder, "result"))
+    told = {layer["layer"].removeprefix("whole "): "; ".join(layer["faults"]) for layer in found}
+    others = tuple(f"{name} ({text})" for name, text in told.items() if text and name != fault.layer)
+    return Caught(fault, told.get(fault.layer, ""), others, time.monotonic() - began)
 
 
 def patched(root: Path, fault: Fault) -> None:
@@ -111,7 +139,7 @@ def audited(copy: Path, spec: str, layers: Sequence[str], result: Path) -> list[
     Args:
         copy: Folder of the changed program.
         spec: Name of the audited spec.
-        layers: Names of the layers.
+        layers: Names of the layers; none: all, each with less effort.
         result: A new folder for the results.
 
     Raises:
@@ -119,7 +147,8 @@ def audited(copy: Path, spec: str, layers: Sequence[str], result: Path) -> list[
     """
     result.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pipelines.audit.attack", str(SPECS / f"{spec}.yaml"), str(result), "seeded"]
+    effort = "seeded" if layers else "alone"
+    command = [sys.executable, "-m", "pipelines.audit.attack", str(SPECS / f"{spec}.yaml"), str(result), effort]
     ran = subprocess.run(
         [*command, *layers], cwd=copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
@@ -130,28 +159,32 @@ def audited(copy: Path, spec: str, layers: Sequence[str], result: Path) -> list[
 
 
 def main(names: Sequence[str]) -> int:
-    """Try all faults, or those of these names; return 1 if any is not caught."""
-    chosen = [fault for fault in (*CLEAN, *FAULTS) if not names or fault.name in names]
+    """Try all faults, or those of these names or layers; return 1 if any is not caught."""
+    chosen = [one for one in (*CLEAN, *FAULTS) if not names or one.name in names or one.layer in names]
+    chosen.sort(key=lambda one: not one.only)  # the longest first
+    began, wrong, alone = time.monotonic(), 0, dict[str, str]()
     with ThreadPoolExecutor(PROCESSES) as workers:
-        waiting = {fault.name: workers.submit(tried, fault) for fault in chosen}
-        wrong = 0
-        for fault in chosen:
+        waiting = {workers.submit(tried, fault): fault for fault in chosen}
+        for done in as_completed(waiting):
+            fault = waiting[done]
             try:
-                found = waiting[fault.name].result()
+                found = done.result()
             except (RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
                 print(f"ERROR   {fault.layer:12} {fault.name}: {error}", flush=True)
                 wrong += 1
                 continue
             wrong += not found.right
-            word = (
-                ("caught" if found.told else "MISSED")
-                if fault.old != fault.new
-                else "clean "
-                if found.right
-                else "ALARM "
+            if fault.only and found.right:
+                alone[fault.layer] = fault.name
+            print(
+                f"{found.word:7} {fault.layer:12} {found.seconds:4.0f} s  {fault.name}: {found.told[:150]}", flush=True
             )
-            print(f"{word}  {fault.layer:12} {found.seconds:4.0f} s  {fault.name}: {found.told[:150]}", flush=True)
-    print(f"{len(chosen) - wrong} of {len(chosen)} as expected")
+    print("\nfaults that one layer alone sees:", *(f"  {layer:12} {name}" for layer, name in alone.items()), sep="\n")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(
+        f"{len(chosen) - wrong} of {len(chosen)} as expected, in {time.monotonic() - began:.0f} s, "
+        f"{used.ru_utime + used.ru_stime:.0f} s of processor time"
+    )
     return int(wrong > 0)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.audit.attack import LAYERS
+from pipelines.audit.attack import DEVICES, LAYERS
 from tests.audit.seeded import FAULTS, PACKAGES, ROOT, SPECS, audited, patched
 
 SUBSET = {
@@ -14,9 +14,9 @@ SUBSET = {
 }
 
 
-def test_there_are_at_least_sixty_faults_for_existing_layers_and_specs():
+def test_there_are_at_least_sixty_faults_and_each_layer_has_one_that_it_alone_sees():
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 60
-    assert {fault.layer for fault in FAULTS} == {*LAYERS}
+    assert {fault.layer for fault in FAULTS} == {fault.layer for fault in FAULTS if fault.only} == {*LAYERS, DEVICES}
     assert {fault.spec for fault in FAULTS} <= {path.stem for path in SPECS.glob("*.yaml")}
 
 

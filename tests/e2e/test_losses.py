@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.crash.checks import NODE, BrokenError
 from benchmarks.crash.losses import Seen, everything, nothing
-from benchmarks.crash.power import Disk, forget
+from pipelines.audit.power import Disk, forget
 from tests.processes import FORKED, alone, program
 
 pytestmark = FORKED

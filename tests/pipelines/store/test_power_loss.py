@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from benchmarks.crash.power import NAMES, Chance, Disk, forget
+from pipelines.audit.power import NAMES, Disk, Survives, forget
 from pipelines.sanitised.store import NAMES as NAMES_SIDE
 from pipelines.sanitised.store import NAMES_FILE, RECORDS, Sanitised, names_done, sanitised_store
 from pipelines.store.attempt import Attempt
@@ -91,7 +91,9 @@ def seen(store: Store) -> dict[str, bytes]:
     return {name: content for name, content in public.items() if not Path(name).name.startswith(".")}
 
 
-def loss(folder: Path, first: int, second: int | None, public: Chance, private: Chance, *, made: bool = False) -> None:
+def loss(
+    folder: Path, first: int, second: int | None, public: Survives, private: Survives, *, made: bool = False
+) -> None:
     """A run is killed at a step, a second one continues and may be killed, power is lost, a third one continues.
 
     Args:
@@ -131,7 +133,7 @@ def something_survives() -> bool:
     return random.random() < 0.5
 
 
-def by_chance(folder: Path, losses: int, public: Chance, private: Chance) -> None:
+def by_chance(folder: Path, losses: int, public: Survives, private: Survives) -> None:
     every = steps()
     for number in range(losses):  # the same two steps may come twice
         loss(folder / str(number), random.choice(every), random.choice(every), public, private)
@@ -170,7 +172,7 @@ def while_it_is_published(folder: Path) -> None:
     ids=["of the public side", "of both sides"],
 )
 def test_power_loss_after_two_kills_leads_to_no_second_sample_and_loses_nothing(
-    tmp_path: Path, public: Chance, private: Chance
+    tmp_path: Path, public: Survives, private: Survives
 ) -> None:
     alone(by_chance, tmp_path, 6, public, private)
 

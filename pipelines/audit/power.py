@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-Chance = Callable[[], bool]
+Survives = Callable[[], bool]
 """Whether an unflushed write survives; called for each."""
 
 Names = dict[str, str]
@@ -55,7 +55,7 @@ class Disk:
         for path in (self.root, *self.root.rglob("*")):
             self.flushed(path)
 
-    def lose_power(self, survives: Chance) -> None:
+    def lose_power(self, survives: Survives) -> None:
         """Replace the files by those that survive. No process may use the disk."""
         live = {_inode(path): path for path in (self.root, *self.root.rglob("*"))}
         left = self.root.with_name(f"{self.root.name}.left")
@@ -65,7 +65,7 @@ class Disk:
         shutil.rmtree(self.memory)
         self.all_flushed()
 
-    def _rebuild(self, inode: str, target: Path, live: dict[str, Path], survives: Chance) -> None:
+    def _rebuild(self, inode: str, target: Path, live: dict[str, Path], survives: Survives) -> None:
         on_disk = self.memory / inode
         if not inode.endswith("d"):
             contents = [on_disk.read_bytes() if on_disk.exists() else b""]
