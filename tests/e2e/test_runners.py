@@ -219,7 +219,8 @@ def test_a_stream_on_flink_has_the_sums_and_rows_of_the_embedded_runner(name, on
     the_same(on_flink / name, embedded(name))
 
 
-@pytest.mark.parametrize("way", ["epochs", "one run", "a stream", pytest.param("a stream on Flink", marks=ON_FLINK)])
+@pytest.mark.few(2)
+@pytest.mark.parametrize("way", ["epochs", "one run", pytest.param("a stream on Flink", marks=ON_FLINK), "a stream"])
 def test_public_folders_are_equal_if_changelogs_differ_in_keys_that_are_not_found(way, embedded, tmp_path, request):
     names = ("keys", "other keys")
     folders = [tmp_path / name for name in names]
