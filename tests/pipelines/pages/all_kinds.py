@@ -148,7 +148,9 @@ def documents() -> list[dict[str, Any]]:
     """Return the data of charts of all kinds."""
     made: list[tuple[Query, list[Numbers], Plan, str, tuple[float, float] | None]] = []
 
-    query, plan, truth = ages()
+    query, _, truth = ages()
+    query = replace(query, over=CellChoice())
+    plan = plan_of(query)
     made.append((query, [numbers_of_truth(query, plan, truth)], plan, "", None))
     query, plan, truth = stops()
     made.append((query, [numbers_of_truth(query, plan, truth)], plan, "", None))
