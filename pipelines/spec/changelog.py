@@ -141,7 +141,8 @@ class ChangelogSection(Section):
             flat = "CSV has no structs; write the prefix of the state's columns"
             problems += [((side,), flat) for side, form in self.forms if form == "struct"]
         if self.owner is not None and format_.owner != "spec":
-            problems.append((("owner",), "only for JSON lines; other formats say it themselves; remove it"))
+            of_unit = "the column that privacy.unit names is found by the columns of the files"
+            problems.append((("owner",), f"only for JSON lines; otherwise {of_unit}; remove it"))
         problems += self._topic_problems()
         problems += self._freshness_problems(format_)
         if own is None and self.entry == self.time:
