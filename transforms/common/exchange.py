@@ -50,7 +50,7 @@ def folder_in(folder: str) -> Iterator[str]:
 
 
 def put(parts: Iterable[tuple[int, pa.Table]], folder: str) -> Iterator[tuple[int, bytes]]:
-    """Write parts of one schema as one file, and yield their places after all of them are written.
+    """Write parts of one schema, each with rows, as one file, and yield their places after all of them are written.
 
     The file begins with the schema, so that no part holds it: with hundreds of shards, parts are small.
     """
@@ -64,7 +64,8 @@ def put(parts: Iterable[tuple[int, pa.Table]], folder: str) -> Iterator[tuple[in
                 stream = pa.ipc.new_stream(file, part.schema)
                 stream.write_batch(pa.RecordBatch.from_pylist([], part.schema))  # otherwise the first part has it
             begin = file.tell()
-            stream.write_table(part.combine_chunks())
+            (batch,) = part.combine_chunks().to_batches()  # `get` reads one
+            stream.write_batch(batch)
             places.append((number, begin, file.tell() - begin))
     for number, begin, size in places:
         yield number, json.dumps([str(path), begin, size]).encode()
