@@ -27,7 +27,7 @@ from transforms.release.linear_chunk import step
 Coins = NDArray[np.bool_]
 
 FAILURE = 1e-3
-TRIALS = 20_000
+TRIALS = 1_000_000
 LARGEST_CALL = 2**20
 CLAIM_FAILURE = 1e-6
 """Failure probability of the bound that contradicts a claim, so that a correct program passes."""
@@ -141,6 +141,6 @@ def _parts(one: Released, two: Released, key: NodeKey) -> Iterator[PartOfPair]:
 
 def threshold_of(scores: Floats) -> float:
     """Return the threshold that gives the best bound on a first fifth of the trials, which are then put aside."""
-    sizes = np.unique(np.quantile(np.abs(scores), np.linspace(0, 1, 60)))
+    sizes = np.unique(np.quantile(np.abs(scores), 1 - np.logspace(-4, 0, 60)))
     bounds = [at_least(int((scores >= t).sum()), int((scores <= -t).sum()), FAILURE) for t in sizes]
     return float(sizes[int(np.argmax(bounds))])
