@@ -1,8 +1,8 @@
 """Layer: folders that are restored from an older copy, whose noise the next run would sample a second time.
 
-A copy of the spec names a witness, whatever the spec says. After two epochs the folders of the first one come back: the
-public or the private one alone, or both together with the notes, so that only the witness knows of the second epoch. No
-published number may then get a second value.
+A copy of the spec names a witness, even if the spec has none. After two epochs the folders of the first one come back:
+the public or the private one alone, or both together with the notes, so that only the witness knows of the second
+epoch. No published number may then get a second value.
 """
 
 import shutil

@@ -92,7 +92,7 @@ def _fine(groups: dict[str, Noise], until: float) -> tuple[list[str], list[str]]
     """Test the fine structure of the distributions of a plan, the narrowest first, as long as there is time.
 
     Returns:
-        What each test sees, and faults.
+        A description of the smallest change that each test sees, and faults.
     """
     laws = sorted({of for found in groups.values() for _, of in found}, key=lambda of: of.scale)
     said, faults, each = list[str](), list[str](), FALSE_ALARM / (4 * max(1, len(laws)))

@@ -264,7 +264,7 @@ def _patterns(design: Design, sent: SentReports) -> tuple[Ints, Ints]:
 
 
 def _kinds(layer: Layer) -> tuple[Signs | None, Symbols | None]:
-    """Return the randomiser of a layer as what it is."""
+    """Return the randomiser of a layer: of signs, or of symbols."""
     if layer.randomiser.signed:
         return cast(Signs, layer.randomiser), None
     return None, cast(Symbols, layer.randomiser)
@@ -272,7 +272,7 @@ def _kinds(layer: Layer) -> tuple[Signs | None, Symbols | None]:
 
 @cache
 def _chance(signs: Signs, used: int, turned: int) -> float:
-    """Return the probability of a pattern of some used signs, of which so many are turned."""
+    """Return the probability of a pattern of `used` signs, of which `turned` are turned."""
     rest = signs.most - used
     return float(sum(math.comb(rest, i) * signs.probability(turned + i) for i in range(rest + 1)))
 

@@ -37,7 +37,7 @@ def glossary(spec: Spec, plan: Plan) -> list[tuple[str, str]]:
 def _glossary(spec: Spec, plan: Plan) -> Iterator[tuple[str, str]]:
     one, kinds = words.unit(spec), {series.kind for query in spec.queries for series in query.publish}
     yield "window", f"The time of one number, here {spec.schedule.length}. It does not contain its end."
-    yield "level", "What is there at the end of a window."
+    yield "level", "The entries that are present at the end of a window."
     if kinds & {"change", "sliding"}:
         yield "change", "The level at the end of a window minus the level at its start."
     if "sliding" in kinds:

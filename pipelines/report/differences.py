@@ -34,7 +34,7 @@ BOTH = 2 * CONFIDENCE - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compared:
-    """What differences of a series are computed from.
+    """Inputs of the differences of a series.
 
     Attributes:
         errors: Half widths of weights of cells that were computed before, by the weights and the earlier window.
@@ -169,7 +169,7 @@ def difference_text(value: float, low: float, high: float, probability: float) -
 def _half(of: _Compared, weights: Floats, other: int | None) -> float:
     """Return the half width of the exact interval of a difference; not a number if it is unknown.
 
-    Unless the noise of cells is shared, it depends on the number of cells alone, so that it is computed once.
+    Unless the noise of cells is shared, it depends on the number of cells alone, so one computation is enough.
     """
     query, series, plan = of.part.origin, of.numbers.series, of.release.plan
     part = next(one for one in plan.of_query(_place(of)) if series in one.series)

@@ -118,7 +118,7 @@ class StatedQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a report states about a release.
+    """All facts that a report states about a release.
 
     Attributes:
         release: Name of the release.

@@ -1,4 +1,4 @@
-"""The section of the page about the budget: what is spent, epoch by epoch, and what remains."""
+"""The section of the page about the budget: the budget spent in each epoch, and the rest."""
 
 from typing import Any
 

@@ -72,7 +72,7 @@ def _with_kinds(part: ReportPart, stated: StatedQuery) -> Iterator[tuple[Numbers
 
 
 def _chosen(numbers: Numbers, most: int) -> tuple[range, NDArray[np.int64]]:
-    """Return the places of the last numbers and the cells, so that there are at most this many, or one."""
+    """Return the places of the last numbers and the cells, for at most `most` numbers, or for one."""
     windows, cells = numbers.value.shape
     chosen = largest(numbers, max(1, most))
     last = min(windows, max(1, most // len(chosen))) if cells else 0

@@ -79,13 +79,13 @@ class _Window:
         return self.scales.threshold is not None and (self.carry is None or self.carry.rho is None)
 
     def step(self, distance: int, threshold: int = 0) -> tuple[Stepped, dict[str, NoiseDistribution | PrivateChoice]]:
-        """Publish it; return the result, and the distributions of the noise by what it is for."""
+        """Publish it; return the result, and the distributions of the noise, by its purpose."""
         chosen = _Chosen(self.fresh, distance, threshold, self.value - self.level)
         found = self.rule.publication.step(self.scales, self.over, self.carry, self.level, chosen)
         return found, chosen.asked
 
     def least(self, threshold: int = 0) -> int:
-        """Return the least noise with which it is sampled."""
+        """Return the least noise with which a sample is taken."""
 
         def sampled(noise: int) -> bool:
             return self.step(noise, threshold)[0].units > 0

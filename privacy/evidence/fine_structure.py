@@ -67,7 +67,7 @@ class FineStructure:
         """Return the results of all tests of fresh noise.
 
         Args:
-            sample: Returns so many fresh samples, int64 [samples].
+            sample: Returns a number of fresh samples, int64 [samples].
             samples: Number of samples.
             failure: Probability of a false alarm of any of these tests.
 

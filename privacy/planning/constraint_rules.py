@@ -13,7 +13,7 @@ NO_CHANGES = "bounds changes, which protects: {span: ...} needs no bound of"
 
 
 def constraint_problems(constraint: Constraint, *, owner: bool, span: bool) -> Iterator[RuleError]:
-    """Yield why a constraint does not bound what is protected.
+    """Yield why a constraint does not bound the protected activity.
 
     Levels that are published adaptively need no bound of changes (`change_problems`).
 

@@ -63,7 +63,7 @@ class Claim:
     """A spec whose claim is audited.
 
     Attributes:
-        name: What it is for.
+        name: Its purpose.
         privacy: Members of its section `privacy`, without epsilon.
         query: Members of its query, without the name.
         timeline: Number of windows of a day.

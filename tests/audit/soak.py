@@ -41,7 +41,7 @@ output: {{public: public, private: private, format: csv, witness: witness}}
 
 
 def soaked(folder: Path, epochs: int) -> Counter[str]:
-    """Release so many epochs in a folder; return the number of failures of each kind.
+    """Release a number of epochs in a folder; return the number of failures of each kind.
 
     Raises:
         AssertionError: A number has changed, is lost, or is public twice.

@@ -54,7 +54,7 @@ class Marginal:
 def marginals_of(query: Query) -> tuple[Marginal, ...]:
     """Return the published marginals of a query, with all levels of the hierarchies of the keys that they keep.
 
-    The root of a hierarchy is the sum over its key, so that each table is there once. The cells are none of them.
+    The root of a hierarchy is the sum over its key, so that each table is there once. The cells are not among them.
     """
     every, found = [name for name, _ in query.by], list[Marginal]()
     for kept in (*query.marginals, every):

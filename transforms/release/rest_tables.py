@@ -36,7 +36,7 @@ REST = f"{LEVEL.kind}_{OTHER}"
 
 
 def total_of(query: Query, queries: Sequence[Query]) -> Query | None:
-    """Return the query that counts the same as a query whose keys are found, over all keys; None if there is none."""
+    """Return the query that counts the same as a query whose keys are found, over all keys; None: no query."""
 
     def counts(one: Query) -> object:
         return one.measure, one.column, one.invalid, one.where, one.known

@@ -54,7 +54,7 @@ Object.assign(slackwater, (() => {
     return `The interval${count > 1 ? "s" : ""} of ${number(count)} other cell${count > 1 ? "s" : ""} overlap${count > 1 ? "" : "s"} this one.`;
   }
 
-  // The largest of some cells in a window, and how sure that is; `called`: what it is called.
+  // The largest of some cells in a window, and how sure that is; `called`: its name.
   function largest(query, series, window, places, called) {
     const lines = places.map((place) => series.cells[place]).filter((line) => line.v[window] !== null);
     if (!lines.length) return "no numbers.";

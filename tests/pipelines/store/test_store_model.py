@@ -1,7 +1,7 @@
 """The release store against a plain model: any sequence of runs, kills, losses, compactions and restored folders.
 
-The model is a list of committed contents. Whatever happens, no number gets a second value, everything that is committed
-becomes public as soon as a run shows it, and a run refuses to continue without what it needs.
+The model is a list of committed contents. After any sequence of steps, no number gets a second value, everything
+that is committed becomes public as soon as a run shows it, and a run refuses to continue without what it needs.
 """
 
 import errno
