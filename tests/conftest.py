@@ -36,8 +36,8 @@ BUNDLE = 20
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return two workers more than there are cores, since tests of streams and clusters mostly wait."""
-    return (os.cpu_count() or 1) + 2
+    """Return one worker more than there are cores, since tests of streams and clusters mostly wait."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,7 +2,7 @@
 
 The workload is that of DP-SQLP as we understand it: 10 million users with 10 contributions on average, one million keys
 by a Zipf-Mandelbrot distribution, at most 32 contributions of a user, epsilon 6 and delta 1e-9. Contributions are drawn
-as counts of each key in each window, so reading and bounding are not measured: the step that finds keys is.
+as counts of each key in each window, so reading and bounding are not measured: the steps that find keys are.
 """
 
 import argparse
@@ -34,6 +34,9 @@ PEER = {100: (28_338, 1391.0), 1000: (22_280, None)}
 """Keys found and largest error of DP-SQLP (arXiv 2303.18086), by number of micro-batches; quoted second-hand."""
 
 
+AT_ONCE = 50
+"""Windows of a step, which continues from the state that the step before has kept."""
+
 HEADING = (
     *("windows", "strategy", "threshold", "keys found", "DP-SQLP", "largest error", "DP-SQLP"),
     *("largest missed key", "s", "GB"),
@@ -48,7 +51,7 @@ class Found:
         keys: Number of keys that are listed at the end.
         there: Number of keys with a contribution.
         listed, missed: Largest error of a listed key in any window, and the largest key that is not listed at the end.
-        seconds: Processor time of the step.
+        seconds: Processor time of the steps.
         memory: Largest memory of the process, in GB.
     """
 
@@ -85,49 +88,53 @@ def run(plan: Plan, contributions: int, keys: int, rng: np.random.Generator, *, 
     assert windows is not None
     chances = (np.arange(1, keys + 1) + SHIFT) ** -EXPONENT
     means = (contributions * chances / chances.sum() / windows)[:largest]
-    drawn = [_drawn(rng.poisson(means)) for _ in range(windows)]
-    window = np.repeat(np.arange(windows, dtype=np.int16), [len(one) for one, _ in drawn])
-    key, number = (np.concatenate(each) for each in zip(*drawn, strict=True))
-    del drawn
-    total = np.bincount(key, number, minlength=len(means)).astype(np.int64)
-    there = np.flatnonzero(total)
-    place = np.zeros(len(means), dtype=np.int32)
-    place[there] = np.arange(len(there))
+    names = pc.binary_join_element_wise("k", pa.array(np.arange(len(means))).cast(pa.string()), "")
     step = plan.demands[0].measure.components[0].largest
-    names = pc.binary_join_element_wise("k", pa.array(there).cast(pa.string()), "")
-    exact = KeySums(names, place[key], window + np.int16(1), number.astype(np.int64) * step)
-    began = time.process_time()
-    _, shown = publish((part,), None, NewSums(windows=windows, sums=exact))
-    seconds = time.process_time() - began
-    found = pc.utf8_slice_codeunits(shown["key"], 1).cast(pa.int64()).to_numpy()
-    at, level = shown["window"].to_numpy(), shown["value"].to_numpy() / step
-    truth = _levels(key, window, number, found, at)
-    last = found[at == windows]
+    held, level, last = None, np.zeros(len(means), dtype=np.int64), np.zeros(0, dtype=np.int64)
+    error, seconds = 0.0, 0.0
+    for begin in range(0, windows, AT_ONCE):
+        end = min(begin + AT_ONCE, windows)
+        window, key, number = _drawn(means, end - begin, rng)
+        there = np.flatnonzero(np.bincount(key, minlength=len(means)))
+        place = np.searchsorted(there, key).astype(np.int32)
+        exact = KeySums(names.take(pa.array(there)), place, window.astype(np.int64) + begin, number * step)
+        began = time.process_time()
+        held, shown = publish((part,), held, NewSums(windows=end, sums=exact))
+        seconds += time.process_time() - began
+        found = pc.utf8_slice_codeunits(shown["key"], 1).cast(pa.int64()).to_numpy()
+        at, noisy = shown["window"].to_numpy() - begin, shown["value"].to_numpy() / step
+        error = max(error, float(np.abs(noisy - level[found] - _added(key, window, number, found, at)).max(initial=0)))
+        last = found[at == end - begin]
+        np.add.at(level, key, number)
     return Found(
         keys=len(last),
-        there=len(there),
-        listed=float(np.abs(level - truth).max(initial=0)),
-        missed=int(np.delete(total, last).max(initial=0)),
+        there=np.count_nonzero(level),
+        listed=error,
+        missed=int(np.delete(level, last).max(initial=0)),
         seconds=seconds,
         memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     )
 
 
-def _drawn(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys with contributions in one window, and the numbers of these, int32 each."""
-    there = np.flatnonzero(counts)
-    return there.astype(np.int32), counts[there].astype(np.int32)
+def _drawn(means: np.ndarray, windows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return window (1, 2, ...; int16), key (int32) and number (int64) of the contributions of some windows."""
+    drawn = [rng.poisson(means) for _ in range(windows)]
+    there = [np.flatnonzero(one).astype(np.int32) for one in drawn]
+    window = np.repeat(np.arange(1, windows + 1, dtype=np.int16), [len(one) for one in there])
+    return window, np.concatenate(there), np.concatenate([one[keys] for one, keys in zip(drawn, there, strict=True)])
 
 
-def _levels(key: np.ndarray, window: np.ndarray, number: np.ndarray, found: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return the exact levels of some keys after some windows."""
+def _added(key: np.ndarray, window: np.ndarray, number: np.ndarray, found: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the contributions to some keys up to some windows."""
     own = np.isin(key, found)
-    places = key[own].astype(np.int64) * (int(window.max()) + 2) + window[own]
+    places = key[own].astype(np.int64) * (AT_ONCE + 2) + window[own]
     order = np.argsort(places)
     so_far, places = np.concatenate([[0], np.cumsum(number[own][order])]), places[order]
-    begin = found.astype(np.int64) * (int(window.max()) + 2)
-    levels: np.ndarray = so_far[np.searchsorted(places, begin + at)] - so_far[np.searchsorted(places, begin)]
-    return levels
+    begin = found.astype(np.int64) * (AT_ONCE + 2)
+    added: np.ndarray = (
+        so_far[np.searchsorted(places, begin + at, side="right")] - so_far[np.searchsorted(places, begin)]
+    )
+    return added
 
 
 def main() -> None:

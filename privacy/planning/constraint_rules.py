@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from privacy.constraint import Constraint
 from privacy.problems import RuleError
 
-NO_CHANGES = "bounds changes, which protects: {span: ...} needs no bound of"
+NO_CHANGES = "bounds changes, which is not needed with protects: {span: ...}"
 """Message of a bound on changes for a release that protects a span of time."""
 
 

@@ -491,12 +491,12 @@ SPAN = "protects: {span: 14d}"
         (
             f"{SPAN}\n  states: {{none: [a], a: [none]}}",
             False,
-            "12: privacy.states: bounds changes, which protects: {span: ...} needs no",
+            "12: privacy.states: bounds changes, which is not needed with protects",
         ),
         (
             f"{SPAN}\n  constraint: {{within: 4d}}",
             False,
-            "12: privacy.constraint: bounds changes, which protects: {span: ...} needs no bound of; remove it, or use",
+            "12: privacy.constraint: bounds changes, which is not needed with protects: {span: ...}; remove it, or use",
         ),
         (
             f"{SPAN}\n  constraint: {{at_most: 1}}",
@@ -506,7 +506,7 @@ SPAN = "protects: {span: 14d}"
         (
             f"{SPAN}\n  constraint: {{by: class, classes: {{a: {{at_most: 4}}}}}}",
             True,
-            "12: privacy.constraint: bounds changes, which protects: {span: ...} needs no bound of; use constraint: "
+            "12: privacy.constraint: bounds changes, which is not needed with protects: {span: ...}; use constraint: "
             "{entries: 3}, how many of an owner's entries count at once, with at_most: 2 for changes, in each block",
         ),
         (f"{SPAN}\n  constraint: {{at_most: 4}}", True, "12: privacy.constraint.entries: missing; say how many of an"),

@@ -64,7 +64,7 @@ LEVELS = {
     "publish": "sliding every",
     "tree": "branching height refine",
     "measure": "sum mean second_moment variance min max invalid",
-    "output": "public private format bigquery witness latest",
+    "output": "public private format bigquery witness latest report",
 }
 KNOWN = {level: keys.split() for level, keys in LEVELS.items()}
 

@@ -237,8 +237,8 @@ def test_all_of_an_adaptive_part_is_spent_with_its_first_window():
         # without end.
         ({"constraint": AtOnce(changes=2, block=7)}, "remove privacy.constraint.at_most"),
         ({"protects": Span(7, near=(("x", "1"),))}, "the presence of a unit; use another"),
-        ({"constraint": AtMost(2)}, "give AtOnce"),
-        ({"constraint": Within(5)}, "give AtOnce"),
+        ({"constraint": AtMost(2)}, "not needed with protects"),
+        ({"constraint": Within(5)}, "not needed with protects"),
     ],
 )
 def test_incompatible_settings_are_refused(settings, says):
