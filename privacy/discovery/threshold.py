@@ -35,8 +35,11 @@ LEVEL = Series(kind="level")
 SLACK = 1024
 """Levels of strategies that round have errors below this part of an entry."""
 
-MOST_CARRIED = 1000
+MOST_CARRIED = 250
 """Most numbers that are kept for each key between windows, unless the spec names the form of its filter."""
+
+MOMENTS = 50
+"""Numbers of closed windows at which the size of a state is considered: in the middle it may be largest."""
 
 GROUPS = 1000
 """Most different variances of levels; more are rounded up to steps of half a percent."""
@@ -164,7 +167,10 @@ def listable(strategy: Strategy, *, subgaussian: bool, reacting: bool) -> bool:
 
 def small(strategy: Strategy) -> bool:
     """Return whether the state of a key is small enough for millions of keys, after any number of windows."""
-    return strategy.bounded and strategy.carried(strategy.windows or 1, [LEVEL]) <= MOST_CARRIED
+    if not strategy.bounded:
+        return False
+    moments = [1] if strategy.windows is None else np.linspace(1, strategy.windows, MOMENTS).round().tolist()
+    return max(strategy.carried(int(moment), [LEVEL]) for moment in moments) <= MOST_CARRIED
 
 
 def refuse_coarse(strategy: Strategy, windows: int, step: int) -> None:

@@ -26,6 +26,7 @@ from privacy.strategies.choice import Choice
 from privacy.strategies.direct.direct import Direct
 from privacy.strategies.factorised.coefficient_kernel import Coefficients
 from privacy.strategies.factorised.factorised import Factorised
+from privacy.strategies.tree.tree import Tree
 
 DAY = 86_400_000_000
 LEVEL = (Series(kind="level"),)
@@ -178,3 +179,11 @@ def test_the_planner_keeps_the_state_of_a_key_small() -> None:
     ]
 
     assert [small(one) for one in (Direct(windows=None), *filters)] == [True, True, False]
+
+
+def test_the_state_of_a_key_is_small_after_any_number_of_windows() -> None:
+    """Least squares keep the nodes of windows to come, so the state is largest at the start."""
+    tree = Tree(branching=10, height=4, refine="least_squares", windows=1000, initial_level=True)
+
+    assert tree.carried(1000, [Series(kind="level")]) < 100 < 2000 < tree.carried(50, [Series(kind="level")])
+    assert not small(tree)
