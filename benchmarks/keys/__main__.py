@@ -108,7 +108,7 @@ def run(plan: Plan, contributions: int, keys: int, rng: np.random.Generator, *, 
         np.add.at(level, key, number)
     return Found(
         keys=len(last),
-        there=np.count_nonzero(level),
+        there=int(np.count_nonzero(level)),
         listed=error,
         missed=int(np.delete(level, last).max(initial=0)),
         seconds=seconds,
