@@ -225,8 +225,8 @@ def _biased(subject: Subject) -> Iterator[str]:
 def _odds(subject: Subject) -> str:
     spec, budget = subject.spec, subject.plan.budget
     return (
-        f"Singling out, linking and inference are bounded alike, for {words.covered(spec)}. Each outcome is nearly as "
-        f"likely {words.otherwise(spec)}: {words.likelihood(budget.epsilon, budget.delta)}"
+        f"Singling out, linking and inference are bounded alike, for {words.covered(spec)}. Each outcome is more or "
+        f"less likely {words.otherwise(spec)}: {words.likelihood(budget.epsilon, budget.delta)}"
     )
 
 

@@ -50,7 +50,7 @@ def disclosure(survey: Survey) -> dict[str, str]:
         ),
         "odds": (
             "Singling out, linking and inference of answers are bounded alike; that all reports of a device belong "
-            "together is public. The device would have sent its reports nearly as likely with any other answers: "
+            "together is public. The device is more or less likely to send these reports with any other answers: "
             + of_pages.likelihood(design.epsilon, design.delta)
         ),
         "evidence": (

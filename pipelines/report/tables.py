@@ -138,8 +138,9 @@ def differences_table(stated: StatedQuery) -> str:
         words=5,
     )
     note = html.paragraph(
-        "A difference is real if its interval does not contain 0. Of 100 differences that are 0 without noise, about "
-        "5 look real by chance. Numbers are those of the bounded data. Others: `slackwater answer`."
+        "A difference is real if its interval does not contain 0. Of 100 differences that are 0 without noise, at most "
+        "about 5 look real by chance, or 10 if intervals have 90 %. Numbers are those of the bounded data. Others: "
+        "`slackwater answer`."
     )
     if len(found) <= OPEN:
         return html.heading("Is the change real?") + table + note

@@ -61,7 +61,7 @@ def disclosure(record: Sanitisation, about: Mapping[str, str], *, program: str, 
         "biases": "Estimates are unbiased, so shares may be below 0 or above 1. They do not state what was clamped.",
         "odds": (
             "Linking is not prevented: records keep their order. Inference is bounded: the same sanitised record would "
-            "have come out nearly as likely if the record had held anything else: "
+            "be more or less likely if the record had held anything else: "
             + of_pages.likelihood(record.epsilon, record.delta)
         ),
         "evidence": (

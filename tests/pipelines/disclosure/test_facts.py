@@ -23,7 +23,7 @@ SAID = {
     "entries": [
         "Two changelogs that differ by all changes of one entry.",
         "The whole release, up to its end.",
-        "Each outcome is nearly as likely without the entry: the two differ by a factor of at most 2.72.",
+        "Each outcome is more or less likely without the entry: the two differ by a factor of at most 2.72.",
     ],
     "owners": ["in rho of zero-concentrated differential privacy, add up to 0.01655", "Discrete Gaussian noise"],
     "without an end": ["The whole release, however long it runs", "2026-01-01T00:00:00Z, without an end."],
@@ -50,7 +50,7 @@ ONLY = {
     "up to its end": set(KINDS)
     - {"without an end", "a span", "a span of owners without an end", "a span with changes"}
     - {"a distance", "a distance in a span"},
-    "nearly as likely without the": set(KINDS)
+    "more or less likely without the": set(KINDS)
     - {"a span", "a span of owners without an end", "a span with changes", "a distance", "a distance in a span"},
 }
 """Phrases that are true of these kinds of releases alone."""
