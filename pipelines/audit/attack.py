@@ -41,7 +41,7 @@ class Effort:
         noise: Most seconds for samples of noise.
         decisions: Seconds of the search for losses of adaptive queries.
         guesses: Most seconds for guesses.
-        pairs: Fewest pairs of whole runs.
+        pairs: Fewest pairs of whole runs; in every second one the unit is alone, so 2 or more have both kinds.
         kills: Releases whose runs are killed.
         losses: Releases during which power is lost.
         operations: Whether folders are restored, streams are compared with runs, and a public folder is read.
@@ -69,10 +69,10 @@ EFFORTS = {
         operations=name not in ("quick", "claims"),
     )
     for name, search_, noise, decisions, guesses, pairs, kills, losses in (
-        ("seeded", 12, 8, 4, 4, 1, 2, 2),
-        ("alone", 3, 3, 2, 3, 1, 1, 1),
+        ("seeded", 12, 8, 4, 4, 2, 2, 2),
+        ("alone", 3, 3, 2, 3, 2, 1, 1),
         ("claims", 4, 0, 1, 3, 0, 0, 0),
-        ("quick", 20, 8, 4, 6, 1, 0, 0),
+        ("quick", 20, 8, 4, 6, 2, 0, 0),
         ("usual", 120, 30, 30, 30, 3, 6, 2),
         ("full", 1500, 120, 200, 300, 10, 50, 20),
     )
