@@ -148,7 +148,7 @@ class KeySums:
         window: Window of each row, 0 for the initial level, int64 [n].
         sum: Sum of each row, int64 [n].
         cell: Cell of each row among those of its key, int64 [n]; None if each key has one.
-        layer: Layer of each row, int [n]; None if there is one.
+        layer: Layer of each row, int [n]; None if all are of layer 0.
     """
 
     keys: pa.Array
@@ -164,7 +164,9 @@ class KeySums:
 
     def of_layer(self, rows: Ints, layer: int) -> np.ndarray | slice:
         """Return which of some rows are of a layer."""
-        return slice(None) if self.layer is None else self.layer[rows] == layer
+        if self.layer is None:
+            return slice(None) if layer == 0 else slice(0)
+        return self.layer[rows] == layer
 
     def columns(self, place: Ints, rows: Ints | slice, cells: int) -> Ints:
         """Return the column of some rows if each key has `cells` columns, one after another, int64 [rows].
