@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from pipelines.common.parser import column_type, named, share
+from pipelines.common.parser import column_type, column_values, named, share
 from pipelines.common.value import Value
 
 
@@ -80,8 +80,14 @@ def _source(parser: argparse.ArgumentParser) -> None:
 
 
 def _columns(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that describe order, times and types of a source without a spec."""
+    """Add the arguments that describe deletions, order, times and types of a source without a spec."""
     add = parser.add_argument
+    add(
+        "--deleted",
+        metavar="COLUMN=A,B",
+        type=column_values,
+        help="Column that marks deletions, with its values. Default: a deletion has no values in other columns.",
+    )
     add(
         "--order",
         metavar="COLUMN",
@@ -122,7 +128,8 @@ def prepare(given: argparse.Namespace, flags: list[str]) -> Callable[[], Value]:
 
     def checked() -> Value:
         types = None if given.types is None else dict(given.types)
-        made = changelog(**{**named(given), "types": types}, options=flags)
+        deleted = None if given.deleted is None else dict([given.deleted])
+        made = changelog(**{**named(given), "types": types, "deleted": deleted}, options=flags)
         if made.folder is not None and made.spec is not None and not given.json:
             print(made.checked(), file=sys.stderr)
         return made

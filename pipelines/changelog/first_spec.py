@@ -130,6 +130,7 @@ def section_of(source: Source) -> dict[str, Any]:
         "to": source.until,
         "before": _state(source, "before"),
         "after": _state(source, "after"),
+        "deleted": None if source.deleted is None else {source.deleted[0]: list(source.deleted[1])},
         "owner": dict(source.forms).get("owner"),
         "order": list(source.order),
         "timezone": source.timezone,

@@ -36,6 +36,7 @@ KEYS = {
     "to": "to",
     "before": "before",
     "after": "after",
+    "deleted": "deleted",
     "order": "order",
     "timezone": "timezone",
     "types": "types",
@@ -56,6 +57,7 @@ class ChangelogKeys(TypedDict, total=False):
         time: Column with the time of the change.
         from_, to: Columns with the start and the end if each row is a stay; the keys `from` and `to` of a spec.
         before, after: Prefix or struct column of the state before and after the change.
+        deleted: Column that marks deletions, and the values that do.
         order: Columns that order changes of the same time.
         timezone: Time zone of times without a zone, such as Europe/Paris.
         types: Type of a column by its name.
@@ -72,6 +74,7 @@ class ChangelogKeys(TypedDict, total=False):
     to: str | None
     before: str | None
     after: str | None
+    deleted: Mapping[str, Sequence[str]] | None
     order: Sequence[str] | None
     timezone: str | None
     types: Mapping[str, str] | None

@@ -124,6 +124,19 @@ def _column_type(text: str) -> tuple[str, str]:
     return column, kind
 
 
+def values_of_column(text: str) -> tuple[str, list[str]]:
+    """Return the column and the values of COLUMN=A,B.
+
+    Raises:
+        ValueError: The text is of another form.
+    """
+    column, _, values = text.partition("=")
+    found = [value.strip() for value in values.split(",")]
+    if not (column.strip() and all(found)):
+        raise ValueError(f"expected COLUMN=VALUE,VALUE, such as op=D,delete, not {text[:40]!r}")
+    return column.strip(), found
+
+
 moment = _typed(parse_time)
 """A time in ISO 8601 with a zone."""
 
@@ -147,3 +160,6 @@ share = _typed(partial(_number, fits=lambda number: 0 <= number < 1, expected="a
 
 column_type = _typed(_column_type)
 """A column and its type, such as age=int64."""
+
+column_values = _typed(values_of_column)
+"""A column and values in it, such as op=D,delete."""

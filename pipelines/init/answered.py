@@ -3,9 +3,11 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from pipelines.changelog.first_spec import first_spec, in_flow
 from pipelines.changelog.recognise import LOGS, ending_of
+from pipelines.common.parser import values_of_column
 from pipelines.spec.durations import MONTH, UNITS, parse_length
 from pipelines.spec.times import parse_moment_or_date, time_text
 from transforms.aggregation.listed_key import OTHER
@@ -26,13 +28,22 @@ def spec_of_answers(answers: Mapping[str, str], *, stem: str, naive: bool) -> st
         stem: Stem of the name of the spec's file, which names the release.
         naive: Whether times in the files have no zone.
     """
-    column, _, values = answers["by"].partition("=")
-    cells = [value.strip() for value in values.split(",")]
-    by = in_flow({column.strip(): cells if OTHER in cells else [*cells, OTHER]}) if values else ""
+    by = ""
+    if answers["by"]:
+        column, cells = values_of_column(answers["by"])
+        by = in_flow({column: cells if OTHER in cells else [*cells, OTHER]})
     start, until, calendar = _schedule(answers)
     zone, before = answers["timezone"], "" if answers["to"] else _BEFORE
     stays = {"from": answers["time"], "to": answers["to"]} if answers["to"] else {"time": answers["time"]}
-    section = {"format": LOGS[ending_of(answers["path"])], "path": answers["path"], "entry": answers["entry"], **stays}
+    section: dict[str, Any] = {
+        "format": LOGS[ending_of(answers["path"])],
+        "path": answers["path"],
+        "entry": answers["entry"],
+        **stays,
+    }
+    if answers.get("deleted"):
+        column, marks = values_of_column(answers["deleted"])
+        section["deleted"] = {column: marks}
     return first_spec(
         {**section, "freshness": "newer_file"},
         {**answers, "start": start, "until": until, "by": by, "calendar": zone if calendar else ""},

@@ -18,6 +18,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--time", metavar="COLUMN", help="Column with the time of the change, or with the start of a stay.")
     add("--to", metavar="COLUMN", help="Column with the end of a stay, if each row is one. Default: a row is a change.")
     add(
+        "--deleted",
+        metavar="COLUMN=A,B",
+        help="Column that marks deletions, with its values. Default: a deletion has no values in other columns.",
+    )
+    add(
         "--unit",
         metavar="COLUMN",
         help="Who is protected: `entry`, each entry by itself, or the column that names the owner. Default: entry.",

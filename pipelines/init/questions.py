@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from pipelines.changelog.first_spec import ENTRY, EVER
 from pipelines.changelog.recognise import LOGS, ending_of
+from pipelines.common.parser import values_of_column
 from pipelines.spec.durations import parse_length
 from pipelines.spec.fields import timezone_named
 from pipelines.spec.times import parse_moment_or_date, time_text
@@ -23,6 +24,7 @@ class Answers(TypedDict, total=False):
     entry: str | None
     time: str | None
     to: str | None
+    deleted: str | None
     timezone: str | None
     unit: str | None
     span: str | None
@@ -110,10 +112,9 @@ def _duration(text: str) -> str:
     return text
 
 
-def _by(text: str) -> str:
-    column, _, values = text.partition("=")
-    if text and not (column.strip() and all(value.strip() for value in values.split(","))):
-        raise ValueError(f"expected COLUMN=VALUE,VALUE, such as ward=medicine,surgery, not {text[:40]!r}")
+def _values(text: str) -> str:
+    if text:
+        values_of_column(text)
     return text
 
 
@@ -136,6 +137,12 @@ QUESTIONS: Mapping[str, Question] = {
         checked=str,
         usual="",
         column=True,
+    ),
+    "deleted": Question(
+        asks="if a column marks deletions, the column and its values, such as op=D; empty: no column does",
+        checked=_values,
+        usual="",
+        matters=lambda known: not known["to"],
     ),
     "timezone": Question(
         asks="the time zone of dates below, and of times in the files without a zone, such as Europe/Paris",
@@ -180,7 +187,7 @@ QUESTIONS: Mapping[str, Question] = {
     "until": Question(asks="when the last window ends; empty: never", checked=_end, usual=""),
     "by": Question(
         asks="count by public values of a column, such as ward=medicine,surgery; empty: one count of all",
-        checked=_by,
+        checked=_values,
         usual="",
     ),
 }

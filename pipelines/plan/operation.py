@@ -26,6 +26,7 @@ from transforms.aggregation.queries import Timeline
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, SlackwaterError, SpecError
 from transforms.sources.files.listing import matching
+from transforms.sources.inspection import unread_marks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +147,7 @@ def whole_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
 
 
 def of_first_file(spec: Spec, timeline: Timeline, plan: Plan) -> list[str]:
-    """Return why a run would refuse the existing local files, judged by the columns and form of the first one.
+    """Return why a run would refuse the existing local files, or may misread them, judged by the form of the first one.
 
     No value is shown, and no number of a plan depends on the file.
 
@@ -159,10 +160,14 @@ def of_first_file(spec: Spec, timeline: Timeline, plan: Plan) -> list[str]:
     if source.every is not None or any("://" in path for path in source.paths) or not matching(source.paths):
         return []
     try:
-        job_of(spec, timeline, plan=plan)
+        layout = job_of(spec, timeline, plan=plan).layout
     except (InputError, SpecError) as error:
         return str(error).splitlines()
-    return []
+    return [
+        f"column {name} is not read; if it marks deletions, name it with their values, for example "
+        f"changelog.deleted: {{{name}: [delete]}}"
+        for name in unread_marks(layout)
+    ]
 
 
 def _commits(spec: Spec) -> Sequence[Commit] | None:

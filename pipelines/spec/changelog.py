@@ -19,10 +19,12 @@ from pipelines.spec.fields import (
     Text,
     Texts,
     Timezone,
+    as_list,
     of_kind,
     one_of,
 )
 from pipelines.spec.words import show
+from transforms.aggregation.listed_key import as_text
 from transforms.sources.files.topic_segments import hosts_and_name, is_of_topic, topic_problem
 from transforms.sources.formats.format import Format
 from transforms.sources.formats.snapshots import file_format, path_problem
@@ -50,6 +52,19 @@ StateName = Annotated[
     EITHER,
     BeforeValidator(_state),
 ]
+
+
+def _marks(value: Any) -> Any:
+    if not isinstance(value, dict) or len(value) != 1:
+        raise wrong(f"expected a column and the values that mark deletions, such as {{op: [D]}}, not {show(value)}")
+    return value
+
+
+Mark = Annotated[Text, BeforeValidator(lambda value: as_text(value) if isinstance(value, int) else value)]
+Marks = Annotated[
+    dict[Text, Annotated[list[Mark], BeforeValidator(as_list), Field(min_length=1)]], BeforeValidator(_marks)
+]
+"""The column that marks deletions, and the values that do, as text: `true` is the text of a truth value."""
 
 
 FormatName = Annotated[str, BeforeValidator(one_of(FORMATS))]
@@ -96,6 +111,7 @@ class ChangelogSection(Section):
     to: Text | None = None
     before: StateName | None = None
     after: StateName | None = None
+    deleted: Marks | None = None
     owner: Literal["states", "mutation"] | None = None
     order: Texts = Field(default_factory=list)
     timezone: Timezone | None = None
@@ -114,6 +130,7 @@ class ChangelogSection(Section):
         format_ = FORMATS[self.format]
         own = format_.own
         problems += self._interval_problems(format_)
+        problems += self._deletion_problems(format_)
         if self.expires is not None:
             problems += self._expiry_problems(format_)
         if own is None and (self.time, self.from_, self.to) == (None, None, None):
@@ -185,6 +202,22 @@ class ChangelogSection(Section):
         elif self.before is not None:
             yield ("expires",), "only for a log of events, which has no states before; remove before:, or expires:"
 
+    def _deletion_problems(self, format_: Format) -> Iterator[Problem]:
+        """Yield what is wrong with `deleted`, which marks the deletions among changes with new values only."""
+        if self.deleted is None:
+            return
+        if format_.own is not None:
+            yield ("deleted",), f"format {self.format} says this itself; leave it out"
+        elif self.before is not None:
+            yield (
+                ("deleted",),
+                "only for changes without before:; a deletion has no state after it; remove one of these",
+            )
+        elif self.expires is not None:
+            yield ("deleted",), "a log of events has none; remove it, or expires:"
+        elif self.entry in self.deleted or self.time in self.deleted:
+            yield ("deleted",), "the column of the entry or of the time; name the one that marks deletions"
+
     def _only_of_changes(self) -> list[str]:
         """Return the given keys that describe changes, and not states."""
         given = {
@@ -193,6 +226,7 @@ class ChangelogSection(Section):
             "after": self.after,
             "owner": self.owner,
             "order": self.order,
+            "deleted": self.deleted,
         }
         return [key for key, value in given.items() if value]
 

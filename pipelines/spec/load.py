@@ -253,6 +253,7 @@ def changelog_of(section: ChangelogSection, *, owner: str | None, every: int | N
         nulls=tuple(sorted(set(section.nulls or ()))),
         every=None if not snapshots else every if section.every is None else section.every,
         kafka=section.kafka,
+        deleted=next(((column, tuple(marks)) for column, marks in (section.deleted or {}).items()), None),
     )
     shrink = None if not snapshots else SHRINK if section.shrink is None else section.shrink
     return Changelog(source=source, bad_rows=section.bad_rows, shrink=shrink, freshness=_freshness(section))

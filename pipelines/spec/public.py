@@ -21,7 +21,10 @@ from pipelines.spec.hierarchy_file import is_file, nodes_of_file, plain
 from transforms.sources.files.topic_segments import is_of_topic
 from transforms.sources.formats.table import FORMATS
 
-_COLUMNS = {"entry", "owner", "time", "from", "to", "before", "after", "order", "timezone", "types", "nulls", "expires"}
+_COLUMNS = {
+    *("entry", "owner", "time", "from", "to", "before", "after", "deleted", "order"),
+    *("timezone", "types", "nulls", "expires"),
+}
 
 SHOWN: dict[str, frozenset[str] | None] = {
     "release": None,

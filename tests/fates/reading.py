@@ -54,6 +54,9 @@ CASES = {
     "csv": Case(formats.csv, "csv", "csv", _FLAT),
     "csv in quotes": Case(partial(formats.csv, quoted=True), "csv", "csv", {**_FLAT, "nulls": ("", "null")}),
     "csv of new values": Case(partial(formats.csv, before=False), "csv", "csv", _NEW),
+    "csv with marks": Case(
+        partial(formats.csv, before=False), "csv", "csv", {**_NEW, "deleted": ("ok", ("true", "1"))}
+    ),
     "json with prefixes": Case(formats.json_flat, "jsonl", "jsonl", _FLAT),
     "json of new values": Case(partial(formats.json_flat, before=False), "jsonl", "jsonl", _NEW),
     "csv of stays": Case(partial(formats.csv, before=False), "csv", "csv", {**_NEW, "until": "seen"}),

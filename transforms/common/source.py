@@ -14,6 +14,7 @@ class Source:
         entry: Column that holds an entry's key; a column of the states in formats with envelopes.
         time: Column that holds the time of a change, or the start of an interval; None if the format has its own.
         until: Column that holds the end of an interval, null if it has none yet; None if each row is one change.
+        deleted: Column, and the texts in it that mark deletions; None if only a row without a state is one.
         expires: For a log of events, microseconds from an entry's last event to the end of its state; else None.
         before: Prefix or struct column of the state before; None if files hold new values only.
         after: Prefix or struct column of the state after; None if its columns have no prefix.
@@ -44,6 +45,7 @@ class Source:
     expires: int | None = None
     every: int | None = None
     kafka: str | None = None
+    deleted: tuple[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         if not self.paths:

@@ -118,6 +118,19 @@ class FirstFile:
             )
         return kind
 
+    def check_marks(self, column: str) -> None:
+        """Refuse a column that cannot mark deletions.
+
+        Raises:
+            SpecError: It is missing, or holds objects, lists or times.
+        """
+        type_ = self.type_of(column, "changelog.deleted")
+        if _is_nested(type_) or kind_of(type_) not in ("string", "bool", "int64", None):
+            raise SpecError(
+                f"changelog.deleted: column {column!r} of {self.path} is {self._told(type_)}; text, whole numbers or "
+                'truth values are expected; leave out rows with a time of deletion by where: "column is null"'
+            )
+
     def state_kind(self, column: str, *, asked: ColumnUse, key: str) -> str:
         """Return the kind of a state's column, which is the same on both sides.
 

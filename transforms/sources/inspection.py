@@ -143,6 +143,8 @@ def _layout(first: FirstFile, found: tuple[Listed, ...], asked: Mapping[str, Col
     first.check_sides()
     if source.time is not None:
         first.check_time()
+    if source.deleted is not None:
+        first.check_marks(source.deleted[0])
     owner = source.owner
     of_mutation = owner is not None and first.is_of_mutation(owner)
     states = asked.keys() - {owner} if of_mutation else asked.keys() | ({owner} if owner else set())
@@ -175,6 +177,29 @@ def to_sample(found: Sequence[Listed]) -> str | None:
     """Return the file to sample: the first non-empty one, or the fullest segment of topics; None if all are empty."""
     chosen = next((f for f in found if f.size and not is_of_topic(f.path)), max(found, key=lambda file: file.size))
     return chosen.path if chosen.size else None
+
+
+MARKS = {
+    *("op", "_op", "__op", "operation", "change_type", "_change_type", "row_kind", "rowkind"),
+    *("deleted", "_deleted", "__deleted", "is_deleted", "_is_deleted", "_fivetran_deleted"),
+}
+"""Usual names, in lower case, of columns that mark deletions."""
+
+
+def unread_marks(layout: Layout) -> tuple[str, ...]:
+    """Return the columns of the first file that seem to mark deletions, but are neither named nor read.
+
+    Raises:
+        One of `UNREADABLE`.
+    """
+    source = layout.source
+    if source.deleted is not None or source.before is not None or layout.rows_are_states:
+        return ()
+    if FORMATS[source.format].envelope is not None:
+        return ()
+    names = sample(source, to_sample(layout.files))[0].names
+    read = {*layout.roles.values(), *(side.path(column) for side in layout.sides for column, _ in layout.states)}
+    return tuple(name for name in names if name.lower() in MARKS and name not in read)
 
 
 def state_columns(source: Source) -> tuple[frozenset[str], tuple[str, ...]]:

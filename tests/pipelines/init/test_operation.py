@@ -71,7 +71,8 @@ def test_of_flags_alone_it_makes_a_spec_that_plan_takes_and_reads_no_data(slackw
             ["schedule.start: weeks begin on Monday; use 2026-01-05", "nothing was written"],
         ),
         (["--path=debezium.avro"], ["--path: expected files that end in .parquet, .csv, "]),
-        (["--by=ward"], ["--by: expected COLUMN=VALUE,VALUE, such as ward=medicine,surgery, not 'ward'"]),
+        (["--by=ward"], ["--by: expected COLUMN=VALUE,VALUE, such as op=D,delete, not 'ward'"]),
+        ([*FLAGS, "--to=end", "--deleted=op=D"], ["--deleted: has no effect"]),
         ([*FLAGS, "--until=2025-01-01T00:00:00Z"], ["schedule", "nothing was written"]),
         ([*FLAGS, "--runner=FlinkRunner"], ["--runner=FlinkRunner: init runs no pipeline"]),
     ],
@@ -103,7 +104,7 @@ def test_names_of_columns_are_read_only_with_leave_and_values_never(
 ) -> None:
     wrong = ["stays"] if leave == "y" else []  # which is no column, if they are known
 
-    said = on_terminal(slackwater, monkeypatch, "data/*.csv", leave, *wrong, "stay", "at", *[""] * 9)
+    said = on_terminal(slackwater, monkeypatch, "data/*.csv", leave, *wrong, "stay", "at", *[""] * 10)
 
     assert said.code == 0, said.err
     assert slackwater("plan", "new.yaml").code == 0
@@ -117,7 +118,7 @@ def test_names_of_columns_are_read_only_with_leave_and_values_never(
 def test_of_files_that_are_not_there_no_names_are_offered(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = on_terminal(slackwater, monkeypatch, "later/*.csv", "stay", "at", *[""] * 9)
+    said = on_terminal(slackwater, monkeypatch, "later/*.csv", "stay", "at", *[""] * 10)
 
     assert said.code == 0, said.err
     assert "there is no such file yet" in said.err
@@ -128,6 +129,7 @@ def test_answers_that_end_write_nothing(slackwater: CommandLine, monkeypatch: py
     said = on_terminal(
         slackwater,
         monkeypatch,
+        "",
         "soon",
         "2026-01-01T00:00:00Z",
         flags=(*FLAGS[:-1], "--to=", "--unit=stay", "--timezone=UTC"),
@@ -154,7 +156,7 @@ def test_missing_flags_take_the_defaults_of_the_questions_and_match_the_tutorial
     text = (slackwater.folder / "new.yaml").read_text()
     (slackwater.folder / "new.yaml").unlink()
 
-    typed = on_terminal(slackwater, monkeypatch, *[""] * 13, flags=flags)
+    typed = on_terminal(slackwater, monkeypatch, *[""] * 14, flags=flags)
 
     assert (of_flags.code, typed.code) == (0, 0), (of_flags.err, typed.err)
     assert text == (slackwater.folder / "new.yaml").read_text()
@@ -173,7 +175,7 @@ def test_times_without_a_zone_ask_for_one_and_make_windows_of_its_calendar(
     refused = slackwater("init", "flags.yaml", *flags)
     of_flags = slackwater("init", "flags.yaml", *flags, "--timezone=UTC")
     typed = on_terminal(
-        slackwater, monkeypatch, "data/*.csv", "y", "stay", "at", "", "", "Berlin", "Europe/Berlin", *[""] * 7
+        slackwater, monkeypatch, "data/*.csv", "y", "stay", "at", "", "", "", "Berlin", "Europe/Berlin", *[""] * 7
     )
 
     assert (refused.code, len(refused.lines)) == (2, 1)
@@ -198,17 +200,8 @@ def test_contradictory_answers_are_asked_again_with_the_typed_text(
     said = on_terminal(
         slackwater,
         monkeypatch,
-        "",
-        "",
-        "2.0",
-        "2026-01-06",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "2026-01-05",
+        *("", "", "", "2.0", "2026-01-06", *[""] * 3),
+        *("", "", "", "", "2026-01-05"),
         *[""] * 3,
         flags=flags,
     )
@@ -217,6 +210,18 @@ def test_contradictory_answers_are_asked_again_with_the_typed_text(
     assert "schedule.start: weeks begin on Monday; use 2026-01-05" in said.err
     with chdir(slackwater.folder):
         assert load("new.yaml").privacy.epsilon == 2.0
+
+
+def test_a_column_that_marks_deletions_is_asked_for_and_otherwise_warned_about(slackwater: CommandLine) -> None:
+    (slackwater.folder / "data/stays.csv").write_text("stay,at,op\n1,2026-01-01T08:00:00Z,I\n")
+
+    unmarked = slackwater("init", "unmarked.yaml", *FLAGS)
+    marked = slackwater("init", "marked.yaml", *FLAGS, "--deleted=op=D,delete")
+
+    assert "warning: column op is not read; if it marks deletions, name it" in unmarked.out
+    assert (marked.code, "warning" in marked.out) == (0, False)
+    with chdir(slackwater.folder):
+        assert load("marked.yaml").changelog.source.deleted == ("op", ("D", "delete"))
 
 
 def test_stays_with_a_begin_and_an_end_are_a_spec_that_plan_and_run_accept(slackwater: CommandLine) -> None:

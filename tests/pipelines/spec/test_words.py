@@ -54,8 +54,8 @@ release: wards
 
 LEVELS = {
     "top": "release changelog privacy schedule queries strategy output about",
-    "changelog": "format path entry time from to before after owner order timezone types nulls bad_rows expires every "
-    "shrink kafka freshness",
+    "changelog": "format path entry time from to before after deleted owner order timezone types nulls bad_rows "
+    "expires every shrink kafka freshness",
     "privacy": "unit protects epsilon delta constraint mechanism accounting split adaptive_data states",
     "constraint": "at_most entries within by classes",
     "classes": "at_most entries within",

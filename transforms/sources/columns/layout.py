@@ -14,6 +14,9 @@ from transforms.common.source import Source
 from transforms.sources.columns.sides import Side, find, members
 from transforms.sources.files.listing import Listed
 
+DELETED = "deleted"
+"""Role of the column that marks deletions; it is in no normalised table."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
@@ -53,12 +56,12 @@ class Layout:
 
     @property
     def roles(self) -> dict[str, str]:
-        """Normalised name to the file's column, for columns outside the states (also the times if they are columns)."""
+        """Normalised name to the file's column, for columns outside the states (also times and deletions)."""
         source = self.source
         orders = {f"order.{place}": column for place, column in enumerate(source.order)}
         owner = {"owner": source.owner} if self.owner is not None and source.owner is not None else {}
-        times = {"time": source.time, UNTIL: source.until}
-        return {"entry": source.entry, **{role: name for role, name in times.items() if name}, **orders, **owner}
+        others = {"time": source.time, UNTIL: source.until, DELETED: source.deleted and source.deleted[0]}
+        return {"entry": source.entry, **{role: name for role, name in others.items() if name}, **orders, **owner}
 
     def members(self, side: Side, names: Sequence[str]) -> list[str]:
         """Return the columns of a side without a struct: its state exists if one of them is not null."""
@@ -76,7 +79,8 @@ class Layout:
         are allowed for integers and the reverse, and both for texts.
         """
         declared = {column for column, _ in self.source.types}
-        kinds = {"entry": self.entry, "time": "timestamp", UNTIL: "timestamp", "owner": self.owner or "string"}
+        kinds = {"entry": self.entry, "time": "timestamp", UNTIL: "timestamp", DELETED: "string"}
+        kinds |= {"owner": self.owner or "string"}
         kinds |= {f"order.{place}": kind for place, kind in enumerate(self.order)}
         expected = [(path, kinds[role], path in declared) for role, path in self.roles.items()]
         for side in self.sides:

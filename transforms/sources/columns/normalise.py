@@ -33,7 +33,7 @@ from transforms.common.images import IMAGE
 from transforms.common.instants import Bad, to_microseconds
 from transforms.common.intervals import EMPTY, REVERSED, UNTIL, empty_rows, reversed_rows
 from transforms.common.kinds import decode, one_chunk, plain, to_key, to_kind, to_mask
-from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.layout import DELETED, Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ def normalise(
 
 
 def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
-    zone = layout.source.timezone
-    kinds = {"entry": layout.entry, "owner": layout.owner or "", **_orders(layout)}
+    zone, deleted = layout.source.timezone, layout.source.deleted
+    kinds = {"entry": layout.entry, "owner": layout.owner or "", DELETED: "string", **_orders(layout)}
     columns: dict[str, pa.Array] = {}
     bad: Bad = []
     for name, column in layout.roles.items():
@@ -97,7 +97,7 @@ def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
             to_microseconds(plain(values), zone) if name in ("time", UNTIL) else to_key(values, kinds[name])
         )
         bad += _named(column, undecoded + wrong)
-        if columns[name].null_count and name != UNTIL:
+        if columns[name].null_count and name not in (UNTIL, DELETED):
             missing = to_mask(columns[name].is_null())
             if name in ("entry", "owner") and "truncate" in raw.column_names:
                 missing &= ~to_mask(raw["truncate"])
@@ -107,13 +107,17 @@ def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
         bad += _named(layout.source.until, [(reversed_rows(columns["time"], columns[UNTIL]), REVERSED)])
     for side in layout.sides:
         exists = pa.repeat(True, raw.num_rows) if layout.rows_are_states else one_chunk(raw[side.side])
+        if deleted is not None:
+            exists = pc.and_not(exists, pc.is_in(columns.pop(DELETED), value_set=pa.array(deleted[1], pa.string())))
         columns[side.side] = exists
         for state, kind in layout.states:
-            values, undecoded = decode(one_chunk(raw[f"{side.side}.{state}"]))
+            values = one_chunk(raw[f"{side.side}.{state}"])
+            if state in layout.roles.values() or (deleted is not None and state != layout.source.owner):
+                # Such a column has values without a state; the owner's shows whose entry a marked row deletes.
+                values = pc.if_else(exists, values, pa.scalar(None, values.type))
+            values, undecoded = decode(values)
             values, wrong = to_kind(values, kind, zone)
             bad += _named(side.path(state), undecoded + wrong)
-            if state in layout.roles.values():  # such a column exists even without a state
-                values = pc.if_else(exists, values, pa.scalar(None, values.type))
             columns[f"{side.side}.{state}"] = values
         if (image := f"{IMAGE}.{side.side}") in raw.column_names:
             columns[image] = one_chunk(raw[image])
