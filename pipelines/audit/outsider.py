@@ -216,12 +216,13 @@ def _noise(release: Published, tables: dict[int, pa.Table | None], condition: Co
             laws.append(DISTRIBUTIONS[table["mechanism"][0].as_py()](float(scale)))
     samples = sum(map(len, noise))
     uniform = np.random.default_rng().random(samples)
-    faults = [
-        f"{one.name} has an error of {one.found:.3g}, allowed {one.allowed:.3g}"
-        for one in deviations(noise, laws, uniform, failure=FALSE_ALARM / 2)
-        if not one.passed
-    ]
+    faults = []
     if laws:
+        faults += [
+            f"{one.name} has an error of {one.found:.3g}, allowed {one.allowed:.3g}"
+            for one in deviations(noise, laws, uniform, failure=FALSE_ALARM / 2)
+            if not one.passed
+        ]
         widest = max(range(len(laws)), key=lambda number: laws[number].scale)
         if repeated([noise[widest]], run_length(laws[widest], len(noise[widest]), FALSE_ALARM / 4)):
             faults.append("noise occurs twice")

@@ -67,6 +67,13 @@ def test_a_release_passes_with_and_without_empty_cells(public):
     assert "give --empty" in check_public(str(public), None).text()
 
 
+def test_a_condition_that_no_cell_satisfies_tests_no_noise(public):
+    audited = check_public(str(public), "ward = 'nobody'")
+
+    assert audited.passed, audited.text()
+    assert "not tested: No node satisfies the condition." in audited.text()
+
+
 def test_a_changed_file_fails(public, tmp_path):
     copy = shutil.copytree(public, tmp_path / "copy")
     (path,) = (copy / "nodes").rglob("*.parquet")
