@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.pages.numbers import Floats, Numbers, outstanding
+from pipelines.pages.numbers import Floats, Numbers, decimals, outstanding
 from pipelines.pages.pictures.base import Pictured
 from pipelines.pages.pictures.grid import OVER, BoxGrid, grid_of, rounded_sums
 from pipelines.pages.pictures.sums import SumErrors, half_widths_of, unknown
 from pipelines.pages.pictures.table import PICTURES, picture_of
-from pipelines.spec.series import series_document, series_text
+from pipelines.spec.series import series_label
 from privacy.planning.plan import Plan
 from transforms.aggregation.queries import Query
 from transforms.release.published_columns import key_types
@@ -28,6 +28,9 @@ NUMBERS = 100_000
 
 WINDOWS = 1_500
 """Most windows of a series; more do not fit on a screen."""
+
+FINE = 6
+"""Digits of ends of intervals that would be zero with fewer."""
 
 CELLS = 200
 """Most cells of a query."""
@@ -134,7 +137,7 @@ def chart_document(
         kind = kind if grid is not None else None
     chart = Chart(
         name=name or query.name,
-        kinds=[series_text(series_document(one.series, plan)) for one in numbers],
+        kinds=[series_label(one.series, plan) for one in numbers],
         keys=[key for key, _ in query.by],
         labels=lambda cells: labels(query, cells),
         zero=len(query.measure.components) == 1 and QUANTILE not in dict(query.by),
@@ -258,12 +261,13 @@ def _series(
 
 
 def line_of(value: Floats, low: Floats, high: Floats) -> dict[str, list[float | None]]:
-    """Return one line of a chart, rounded to three digits of the noise; intervals are rounded outward.
+    """Return one line of a chart, rounded as in texts (`numbers.rounded`); intervals are rounded outward.
 
     Args:
         value, low, high: Numbers with the ends of their intervals, [windows], float64; not a number if unknown.
     """
-    digits = _digits(high - low)
+    width = high - low
+    digits = decimals(float(np.nanmedian(width)) / 2 if np.isfinite(width).any() else 0.0)
     return _line(np.round(value * 10.0**digits) / 10.0**digits, low, high, digits)
 
 
@@ -283,12 +287,14 @@ def _digits(width: Floats) -> int:
 
 
 def _line(value: Floats, low: Floats, high: Floats, digits: int) -> dict[str, list[float | None]]:
-    unit = 10.0**-digits
-    return {
-        "v": _plain(value, digits),
-        "lo": _plain(np.floor(low / unit + 1e-9) * unit, digits),
-        "hi": _plain(np.ceil(high / unit - 1e-9) * unit, digits),
-    }
+    lo, hi = -_ceiled(-low, digits), _ceiled(high, digits)
+    return {"v": _plain(value, digits), "lo": _plain(lo, max(digits, FINE)), "hi": _plain(hi, max(digits, FINE))}
+
+
+def _ceiled(ends: Floats, digits: int) -> Floats:
+    """Return upper ends rounded up; one below zero does not become zero."""
+    found = np.round(np.ceil(ends * 10.0**digits - 1e-9) / 10.0**digits, digits)
+    return np.where((ends < 0) & (found >= 0), np.ceil(ends * 10.0**FINE) / 10.0**FINE, found)
 
 
 def _plain(column: Floats, digits: int) -> list[float | None]:

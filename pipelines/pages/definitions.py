@@ -9,9 +9,9 @@ from privacy.planning.plan import Plan
 from transforms.aggregation.queries import Query
 
 
-def meanings(query: Query, spec: Spec) -> list[str]:
-    """Return what the numbers of each kind of a query are."""
-    return [words.meaning(series, query, spec) for series in query.publish]
+def meanings(query: Query, spec: Spec, of: str) -> list[str]:
+    """Return what the numbers of each kind of a query are; `of` is as for `words.measured`."""
+    return [words.meaning(series, query, spec, of) for series in query.publish]
 
 
 def coverage(query: Query, spec: Spec) -> str:

@@ -198,8 +198,8 @@ def compared(place: int) -> str:
         place: Number of the item.
     """
     note = (
-        "The interval of this difference follows from the intervals of both numbers. <code>slackwater answer</code> "
-        "computes the exact one, which is narrower."
+        "Differences that the table above lists have the same interval here. That of another difference follows from "
+        "the intervals of both numbers, and is wider than the exact one, which <code>slackwater answer</code> computes."
     )
     home = f'<div class="compare" data-place="{place}"></div>\n'
     return folded("Compare two other numbers", [home, f'<p class="note">{note}</p>\n'])

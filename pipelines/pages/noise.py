@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines.pages import html
-from pipelines.pages.numbers import Signal, rounded
+from pipelines.pages.numbers import Signal, percent, rounded
 
 NAMED = 5
 """Most numbers that a warning names; it counts the others."""
@@ -21,7 +21,7 @@ def told(signal: Signal, *, says: str, advice: str) -> dict[str, Any]:
         says: Predicate of the uninformative numbers, such as "cannot be distinguished from zero".
         advice: How to make the numbers more informative.
     """
-    warning = f"mostly noise: {signal.lost:.0%} of the numbers {says}. {advice}" if signal.noisy else None
+    warning = f"mostly noise: {percent(signal.lost)} of the numbers {says}. {advice}" if signal.noisy else None
     return {"typical": signal.typical, "half": signal.half, "lost": signal.lost, "warning": warning}
 
 
@@ -50,7 +50,7 @@ def noise_section(
                         name,
                         rounded(one["typical"], one["half"] or 1.0),
                         "not known" if one["half"] is None else f"± {rounded(one['half'], one['half'])}",
-                        f"{one['lost']:.0%}",
+                        percent(one["lost"]),
                     )
                     for name, one in rows[:ROWS]
                 ],

@@ -175,21 +175,38 @@ def rounded(number: float, noise: float) -> str:
     >>> rounded(1234.56, 20.0), rounded(-12.345, 2.0), rounded(0.12345, 0.01), rounded(1234.56, 0.1)
     ('1,235', '-12.3', '0.123', '1,234.56')
     """
-    decimals = _decimals(noise)
-    return f"{round(number, decimals) + 0.0:,.{decimals}f}"  # no negative zero
+    return _text(number, decimals(noise))
 
 
 def outward(low: float, high: float) -> tuple[str, str]:
     """Return the ends of an interval as `rounded` does, but rounded outward.
 
-    >>> outward(1210.6, 1250.2), outward(0.12011, 0.14089)
-    (('1,210', '1,251'), ('0.120', '0.141'))
+    An end that would become zero by this has more digits.
+
+    >>> outward(1210.6, 1250.2), outward(0.12011, 0.14089), outward(-594.2, -0.31)
+    (('1,210', '1,251'), ('0.120', '0.141'), ('-595', '-0.31'))
     """
-    noise = (high - low) / 2
-    unit = 10.0 ** -_decimals(noise)
-    ends = (float(np.floor(low / unit + 1e-9) * unit), float(np.ceil(high / unit - 1e-9) * unit))
-    return rounded(ends[0], noise), rounded(ends[1], noise)
+    digits = decimals((high - low) / 2)
+    least, most = (decimals(end) if 0 < end < 10.0**-digits else digits for end in (low, -high))
+    return (
+        _text(np.floor(low * 10.0**least + 1e-9) / 10.0**least, least),
+        _text(np.ceil(high * 10.0**most - 1e-9) / 10.0**most, most),
+    )
 
 
-def _decimals(noise: float) -> int:
+def _text(number: float, digits: int) -> str:
+    return f"{round(float(number), digits) + 0.0:,.{digits}f}"  # no negative zero
+
+
+def percent(share: float) -> str:
+    """Return a share as text.
+
+    >>> percent(0.563)
+    '56 %'
+    """
+    return f"{100 * share:.0f} %"
+
+
+def decimals(noise: float) -> int:
+    """Return the number of decimals that texts have next to noise of this size."""
     return 0 if noise >= 10 else 1 - math.floor(math.log10(noise)) if noise > 0 else 6

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
-from pipelines.spec.series import series_document, series_text
+from pipelines.spec.series import series_label
 from privacy.cells.table import sketcher_class
 from privacy.constraint import AtMost, AtOnce, Constraint
 from privacy.counted import counted, listed, time_text
@@ -97,6 +97,31 @@ def how_well(spec: Spec, epsilon: float, delta: float) -> list[str]:
     return said
 
 
+WEAK_EPSILON = 10.0
+"""A larger epsilon gives weak or no formal protection.
+
+Source: Ponomareva et al., How to DP-fy ML, Journal of Artificial Intelligence Research 77, 2023, section 5.2 (tier 3).
+"""
+
+
+def weakness(spec: Spec, epsilon: float) -> str:
+    """Return a warning if epsilon is so large that the promise is weak; empty otherwise.
+
+    Args:
+        spec: The spec of the release.
+        epsilon: Epsilon of the whole release.
+    """
+    if epsilon <= WEAK_EPSILON:
+        return ""
+    factor = f"{math.exp(epsilon):,.0f}" if epsilon < 25 else f"10^{epsilon / math.log(10):,.0f}"
+    return (
+        f"Weak protection: epsilon is {shown(epsilon)}. The published numbers may be about {factor} (e^epsilon) times "
+        f"as likely as {otherwise(spec)}, so a reader may learn much about {covered(spec)}. Publications on "
+        f"differential privacy call epsilon above {WEAK_EPSILON:g} weak or no protection (Ponomareva and others, How "
+        "to DP-fy ML, 2023, section 5.2)."
+    )
+
+
 def likelihood(epsilon: float, delta: float) -> str:
     """Return the largest ratio of two probabilities, as the end of a sentence."""
     factor = math.exp(epsilon) if epsilon < 500 else math.inf
@@ -166,9 +191,9 @@ def not_protected(spec: Spec, delta: float) -> list[str]:
         said = [f"That an {one} is present at all, when, and everything about it except {near}."]
     elif protects is not None:
         length = length_text(protects.length)
-        said = [f"Protected less: what an {one} does for longer than {length}, such as a habit or a long stay."]
+        said = [f"What an {one} does for longer than {length}, such as a habit or a long stay, is protected less."]
     twice = "twice epsilon and more than twice delta" if delta else "twice epsilon"
-    groups = f"Protected less: facts that several {counted(2, one)[2:]} share, for two of them with {twice}."
+    groups = f"Facts that several {counted(2, one)[2:]} share are protected less: for two of them with {twice}."
     person = " A person with several entries is such a group." if one == "entry" else ""
     return [
         *said,
@@ -188,7 +213,7 @@ def movements(plan: Plan) -> list[tuple[str, str, str, str]]:
     rows = []
     for part in plan.parts:
         demand = plan.demands[part.query]
-        kinds = ", ".join(series_text(series_document(series, plan)) for series in part.series)
+        kinds = ", ".join(series_label(series, plan) for series in part.series)
         moved, deviation = part.movement(demand.measure)
         norms = ("-", "-") if moved is None else (shown(moved[0], 4), shown(moved[1], 4))
         rows.append((f"{demand.name}: {kinds}", *norms, f"{deviation:.4g}"))
@@ -198,7 +223,7 @@ def movements(plan: Plan) -> list[tuple[str, str, str, str]]:
 def sampled(plan: Plan) -> list[str]:
     """Return the note to the table of `movements` about adaptive queries; empty without any."""
     adaptive = any(demand.adaptive is not None for demand in plan.demands)
-    return ["-: published adaptively. The noise is that of the first sample."] if adaptive else []
+    return ["-: published adaptively, so the noise is that of the first new numbers."] if adaptive else []
 
 
 def measured(query: Query, of: str, spec: Spec) -> list[str]:
@@ -240,12 +265,24 @@ def _with_meaning(series: Series, query: Query, spec: Spec) -> str:
     return f"{series.kind} ({meaning(series, query, spec)})"
 
 
-def meaning(series: Series, query: Query, spec: Spec) -> str:
-    """Return what the numbers of a series are."""
+def meaning(series: Series, query: Query, spec: Spec, of: str = "") -> str:
+    """Return what the numbers of a series are.
+
+    Args:
+        series: The series.
+        query: The query.
+        spec: The spec of the release.
+        of: As for `measured`.
+    """
     noun = "privacy units" if query.measure.distinct else "entries"
+    kind = query.measure.kind.replace("_", " ")
+    if of.startswith("quantiles"):
+        noun = f"quantiles of {query.ordered[0][0]} over entries"
+    elif query.column is not None:
+        noun = f"{kind} of {query.column} over entries"
     at_once = spec.privacy.constraint.at_once
     ends = at_once is not None and at_once.changes is not None
-    most = "" if ends or at_once is None else f", at most {at_once.entries} of one {unit(spec)} in each window"
+    most = "" if ends or at_once is None else f" ({_most(at_once, spec)})"
     came, went = f"came within a window{most}", f"went within a window{most}"
     match series.kind:
         case "level":
@@ -257,7 +294,14 @@ def meaning(series: Series, query: Query, spec: Spec) -> str:
         case "change":
             return "change of the level within a window"
     width, every = (length_text(each * spec.schedule.every) for each in (series.width, series.every))
-    return f"change of the level over {width}, every {every}"
+    steps = "" if series.width == series.every else f", in steps of {every}"
+    return f"change of the level over {width}{steps}"
+
+
+def _most(at_once: AtOnce, spec: Spec) -> str:
+    if spec.privacy.owner is None:
+        return "each entry counts at most once in a window"
+    return f"at most {counted(at_once.entries, 'entry')} of one owner count in a window"
 
 
 def apart(query: Query, spec: Spec) -> Iterator[str]:

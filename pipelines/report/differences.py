@@ -1,26 +1,29 @@
 """Differences of published numbers: of the last window and earlier ones, and of cells. Whether each change is real.
 
-The interval of a difference of counts or sums follows from the covariance of the noise, as `slackwater answer` does it.
-For other numbers both 95 % intervals hold at once with at least 90 % probability, and so does the interval that they
+The interval of a difference of counts or sums follows from the covariance of the noise (`pipelines.report.exact`). For
+other numbers both 95 % intervals hold at once with at least 90 % probability, and so does the interval that they
 give for the difference.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
 import numpy as np
 
-from pipelines.pages.numbers import Floats, Numbers, outward, rounded
+from pipelines.pages.numbers import Floats, Numbers, rounded
 from pipelines.published.labels import Labels
 from pipelines.published.release import Published
-from pipelines.published.sums import HIGHER, LOWER, REAL, UNCLEAR, sum_errors, verdict, why_unknown, why_wrong
+from pipelines.published.sums import HIGHER, LOWER, REAL, UNCLEAR, verdict
+from pipelines.report.exact import ExactErrors
 from pipelines.report.facts import StatedDifference
-from pipelines.report.parts import FEW, ReportPart, cells_of, largest, window_of
+from pipelines.report.latest import interval_text
+from pipelines.report.parts import ALL_CELLS, FEW, ReportPart, cell_name, cells_of, largest, window_of
 from pipelines.spec.durations import MONTH
 from privacy.estimates import CONFIDENCE
 from transforms.common.dates import DAY
+from transforms.release.quantile_tables import QUANTILE
 
 EARLIER = (DAY, 7 * DAY)
 """Distances to earlier windows with which the last one is compared, besides the window before and a year before."""
@@ -34,25 +37,22 @@ BOTH = 2 * CONFIDENCE - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compared:
-    """Inputs of the differences of a series.
-
-    Attributes:
-        errors: Half widths of weights of cells that were computed before, by the weights and the earlier window.
-    """
+    """Inputs of the differences of a series."""
 
     part: ReportPart
     numbers: Numbers
     release: Published
     labels: Labels
-    exact: bool
-    errors: dict[object, float] = field(default_factory=dict)
+    errors: ExactErrors
 
     @property
     def last(self) -> int:
         return len(self.numbers.value) - 1
 
 
-def differences(part: ReportPart, numbers: Numbers, release: Published, labels: Labels) -> list[StatedDifference]:
+def differences(
+    part: ReportPart, numbers: Numbers, release: Published, labels: Labels, errors: ExactErrors
+) -> list[StatedDifference]:
     """Return the differences of a series: first of windows, then of cells.
 
     Args:
@@ -60,17 +60,16 @@ def differences(part: ReportPart, numbers: Numbers, release: Published, labels: 
         numbers: The series.
         release: The public side of the release.
         labels: Labels of cells.
+        errors: Errors of sums of the series.
     """
-    exact = not part.of and not part.origin.discovers
-    exact = exact and why_unknown(part.origin, numbers.series, release.plan) is None
-    of = _Compared(part=part, numbers=numbers, release=release, labels=labels, exact=exact)
+    of = _Compared(part=part, numbers=numbers, release=release, labels=labels, errors=errors)
     return [] if of.last < 0 else [*_of_windows(of), *_of_cells(of)]
 
 
 def _of_windows(of: _Compared) -> Iterator[StatedDifference]:
     cells, before = of.part.query.cells, [*_before(of)]
     everything = np.ones(cells)
-    if cells > 1 and of.exact and why_wrong(of.part.origin, of.release.plan, everything) is None:
+    if of.errors.of_all_cells:
         for back in before:
             yield from _difference(of, everything, None, None, back)
     for cell, values in cells_of(of.part, largest(of.numbers, FEW)):
@@ -84,6 +83,8 @@ def _of_cells(of: _Compared) -> Iterator[StatedDifference]:
     chosen = [*cells_of(of.part, largest(of.numbers, FEW))] if cells > 1 else []
     pairs = [*combinations(chosen, 2)] if cells <= FEW else [(chosen[0], other) for other in chosen[1:]]
     for (cell, values), (other, minus) in pairs:
+        if values.get(QUANTILE) != minus.get(QUANTILE):  # a larger quantile is larger, and this is no news
+            continue
         yield from _difference(of, _only(cell, cells) - _only(other, cells), values, minus, 0)
 
 
@@ -116,8 +117,8 @@ def _difference(
     value = float(numbers.value[last] @ weights) - (float(numbers.value[other] @ weights) if back else 0.0)
     if np.isnan(value):
         return
-    if of.exact:
-        half = _half(of, weights, other if back else None)
+    if of.errors.known:
+        half = of.errors.half(weights, other if back else None)
         low, high = value - half, value + half
     else:
         low, high = _by_intervals(numbers, weights, last, other)
@@ -127,7 +128,7 @@ def _difference(
     name = partial(_name, of)
     first = f"{name(cell)}, {window.name}"
     second = before.name if back else name(minus_cell)
-    probability = CONFIDENCE if of.exact else BOTH
+    probability = CONFIDENCE if of.errors.known else BOTH
     yield StatedDifference(
         cell=cell,
         minus_cell=minus_cell,
@@ -142,55 +143,34 @@ def _difference(
         real=real,
         name=first,
         minus_name=second,
-        text=f"{first}, minus {second}: {difference_text(value, low, high, probability)}: {REAL[real]}",
+        text=f"{first}, compared with {second}: {difference_text(value, low, high, probability)}, {REAL[real]}",
     )
 
 
 def _name(of: _Compared, cell: dict[str, str] | None) -> str:
     if cell is None:
-        return "all cells"
-    return ", ".join(of.labels.cell(list(cell), list(cell.values()))) or of.part.query.name
+        return ALL_CELLS
+    return cell_name(cell, of.part, of.labels)
 
 
 def difference_text(value: float, low: float, high: float, probability: float) -> str:
     """Return a difference with its interval, as text.
 
-    >>> difference_text(12.04, 3.0, 21.0, 0.95)
-    '+12.0, with 95 % probability from 3.0 to 21.0'
+    >>> difference_text(12.04, 3.0, 21.0, 0.95), difference_text(0.04, -9.0, 9.0, 0.9)
+    ('+12.0 (95 % interval 3.0 to 21.0)', '0.0 (90 % interval -9.0 to 9.0)')
     """
     if np.isnan(low):
-        return f"{value:+,.6g}"
-    least, most = outward(low, high)
-    sign = "+" if value > 0 else ""
-    number = rounded(value, (high - low) / 2)
-    return f"{sign}{number}, with {probability:.0%} probability from {least} to {most}".replace("%", " %")
+        return signed(f"{value:,.6g}")
+    return f"{signed(rounded(value, (high - low) / 2))} ({interval_text(low, high, probability)})"
 
 
-def _half(of: _Compared, weights: Floats, other: int | None) -> float:
-    """Return the half width of the exact interval of a difference; not a number if it is unknown.
+def signed(number: str) -> str:
+    """Return the text of a number with its sign; zero has none.
 
-    Unless the noise of cells is shared, it depends on the number of cells alone, so one computation is enough.
+    >>> signed("12"), signed("-3"), signed("0.0")
+    ('+12', '-3', '0.0')
     """
-    query, series, plan = of.part.origin, of.numbers.series, of.release.plan
-    part = next(one for one in plan.of_query(_place(of)) if series in one.series)
-    key = (weights.tobytes() if part.together else int(np.count_nonzero(weights)), other)
-    if key not in of.errors:
-        repeated = of.numbers.repeated
-        _, widths = sum_errors(
-            query,
-            series,
-            plan,
-            weights,
-            wanted=np.array([of.last]),
-            others=None if other is None else np.array([other]),
-            sampled=[] if repeated is None else (~repeated).tolist(),
-        )
-        of.errors[key] = float(widths[0])
-    return of.errors[key]
-
-
-def _place(of: _Compared) -> int:
-    return next(place for place, one in enumerate(of.release.plan.demands) if one.name == of.part.origin.name)
+    return number if number.startswith("-") or not number.strip("0.") else f"+{number}"
 
 
 def _by_intervals(numbers: Numbers, weights: Floats, last: int, other: int) -> tuple[float, float]:

@@ -8,14 +8,19 @@ from numpy.typing import NDArray
 
 from pipelines.pages import html
 from pipelines.pages.charts import Times, chart_document
+from pipelines.pages.numbers import outward, rounded
 from pipelines.pages.outline import Line
 from pipelines.published.release import Published
+from pipelines.report.differences import BOTH
+from pipelines.report.facts import StatedDifference, StatedQuery
 from pipelines.report.label import Stated
 from pipelines.report.parts import ReportPart
 
 
-def drawn_part(release: Published, part: ReportPart, about: Stated, *, queries: int) -> dict[str, Any]:
-    """Return the data of the charts of a part of the page."""
+def drawn_part(
+    release: Published, part: ReportPart, query: StatedQuery, about: Stated, *, queries: int
+) -> dict[str, Any]:
+    """Return the data of the charts of a part of the page, and of the differences that the page states."""
     times = Times(
         start=release.local(release.bounds.start), window=release.plan.promise.window, boundaries=_boundaries(release)
     )
@@ -27,7 +32,20 @@ def drawn_part(release: Published, part: ReportPart, about: Stated, *, queries: 
         of=part.of,
         within=part.within,
     )
+    for series, one in zip(drawn["series"], query.series, strict=True):
+        series["stated"] = [_compared(difference) for difference in one.differences if difference.probability > BOTH]
     return about.labelled(drawn)
+
+
+def _compared(one: StatedDifference) -> list[str | float]:
+    """Return the names of both numbers, as `compare.js` has them, their difference, and the ends of its interval."""
+    of_cells = one.minus_window == one.window
+    other = f"{one.minus_name}, {one.window}" if of_cells else one.name.removesuffix(one.window) + one.minus_window
+    names: list[str | float] = [one.name, other]
+    if one.low is None or one.high is None:
+        return names
+    texts = rounded(one.value, (one.high - one.low) / 2), *outward(one.low, one.high)
+    return [*names, *(float(text.replace(",", "")) for text in texts)]
 
 
 def _boundaries(release: Published) -> NDArray[np.int64] | None:

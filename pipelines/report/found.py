@@ -9,7 +9,7 @@ from pipelines.published.labels import Labels
 from pipelines.published.release import Published
 from pipelines.spec.times import moment_text
 from transforms.aggregation.queries import Query
-from transforms.common.dates import window_name
+from transforms.common.dates import moment_name, window_name
 from transforms.release.rest_tables import total_of
 
 NAMED = 12
@@ -68,9 +68,9 @@ def _of_query(query: Query, release: Published, labels: Labels) -> Iterator[str]
         cell = labels.cell(names, [str(row[name]) for name in names])
         of.append(f"{', '.join(['All other keys', *cell])}: {_with_interval(row)}")
     left = f" and {len(last) - FEW:,} more cells" if len(last) > FEW else ""
+    now = moment_name(release.local(release.bounds.end(release.windows)))
     yield html.paragraph(
-        f"Latest rest, {_window(release, release.windows)}: {labels.query(total.name) if total else ''} "
-        f"minus the found keys{left}:",
+        f"Latest rest, {now}: {labels.query(total.name) if total else ''} minus the found keys{left}:",
         role="latest",
     )
     yield html.bullets(of)
@@ -86,4 +86,4 @@ def _with_interval(row: dict[str, float]) -> str:
     """Return a number with its interval, as text."""
     least, most = outward(row["ci_low"], row["ci_high"])
     number = rounded(row["value"], (row["ci_high"] - row["ci_low"]) / 2)
-    return f"{number}, with 95 % probability from {least} to {most}"
+    return f"{number} (95 % interval {least} to {most})"

@@ -80,7 +80,11 @@ def _of_release(release: Published, path: str, output: str, split: bool, outline
     about = stated(release, path, account)
     facts = facts_of(release, parts, about)
     pages = [page_name(output, place, query) for place, query in enumerate(facts.queries)] if split else []
-    drawn = [drawn_part(release, part, about, queries=1 if split else len(parts)) for part in parts]
+    shared = 1 if split else len(parts)
+    drawn = [
+        drawn_part(release, part, query, about, queries=shared)
+        for part, query in zip(parts, facts.queries, strict=True)
+    ]
     for place, file in enumerate(pages):
         data = {**charts_data([drawn[place]], outline), "others": others_of(drawn, place)}
         write_text(file, _page_of_query(release, parts[place], facts.queries[place], about, Path(output).name, data))
@@ -125,14 +129,16 @@ def _page(
     links = [(f"query-{place}", query.label) for place, query in enumerate(facts.queries)]
     links += [*([("found", "Found keys")] if keys else []), *_LINKS]
     until = moment_name(release.local(release.bounds.end(release.windows)))
+    complete = " All windows of the release are published." if release.windows == plan.promise.windows else ""
     body = [
         f"<h1>{html.text(facts.title)}</h1>\n",
         *about.introduction,
         html.paragraph(
             f"{counted(facts.numbers, 'number')} from {counted(release.windows, 'window')} of {facts.window}, up to "
-            f"{until}, published with differential privacy: {budget} for {facts.covers}, all numbers together.",
+            f"{until}. They have differential privacy: {budget} for {facts.covers}, all numbers together.{complete}",
             role="lead",
         ),
+        *(html.paragraph(text, role="warning") for text in [words.weakness(spec, plan.budget.epsilon)] if text),
         html.contents(links),
         *(
             html.section(f"query-{place}", query.label, [*sentences_of(part, query, release, about), *below])
@@ -230,7 +236,7 @@ def _privacy(release: Published) -> str:
         html.heading("Contribution bound"),
         html.paragraph(words.bound(plan.promise.constraint, spec)),
         html.table(
-            f"How far one {one} can move the noisy sums, in units of the largest value that one state adds to a sum",
+            f"Sensitivity: how far one {one} can move the noisy sums, if 1 is the largest value that a state adds",
             ("numbers", "L1 sensitivity", "L2 sensitivity", "standard deviation of the noise on each sum"),
             words.movements(plan),
         ),

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from pipelines.pages import html
+from pipelines.pages.numbers import percent
 from pipelines.published.release import Published
 from pipelines.report.facts import StatedQuery, StatedSeries
 from pipelines.report.label import Stated
 from pipelines.report.parts import FEW as FEW_CELLS
 from pipelines.report.parts import ReportPart
+from privacy.counted import listed
 
 FEW = 3
 """Number of latest numbers from which on they are a list and not a sentence."""
@@ -17,18 +19,13 @@ NAMED_CELLS = 3
 
 
 def sentences_of(part: ReportPart, query: StatedQuery, release: Published, about: Stated) -> list[str]:
-    """Return the sentences about a query: what it measures, the latest numbers, and what stands out."""
+    """Return the sentences about a query: what it measures, the latest numbers, what changed, and what stands out."""
     said = [html.paragraph(one) for one in query.measured]
-    said.append(html.bullets(f"{one.kind}: {one.meaning}." for one in query.series))
-    said += [
-        html.paragraph(f"{one.kind}: {one.noise['warning']}", role="warning")
-        for one in query.series
-        if one.noise is not None and one.noise["warning"]
-    ]
     for window, texts in _latest(query).items():
         short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
         said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
         said += [html.bullets(texts)] if len(texts) >= FEW else []
+    said += [html.paragraph(text, role="warning") for text in _warning(query)]
     if changed := [text for one in query.series for text in _changed(one)]:
         said.append(html.paragraph("Compared with the window before:", role="standing"))
         said.append(html.bullets(changed))
@@ -36,7 +33,17 @@ def sentences_of(part: ReportPart, query: StatedQuery, release: Published, about
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
         said.append(html.bullets(standing))
+    said.append(html.paragraph("What the numbers are:", role="standing"))
+    said.append(html.bullets(f"{one.kind}: {one.meaning}." for one in query.series))
     return said
+
+
+def _warning(query: StatedQuery) -> Iterator[str]:
+    """Yield one warning about all series of a query that are mostly noise."""
+    noisy = [(one.kind, one.noise["lost"]) for one in query.series if one.noise is not None and one.noise["warning"]]
+    if noisy:
+        kinds = listed([f"{kind} ({percent(lost)} of the numbers)" for kind, lost in noisy])
+        yield f"Mostly noise: {kinds}. A single one of these numbers says little."
 
 
 def _changed(series: StatedSeries) -> Iterator[str]:

@@ -10,11 +10,13 @@ from pipelines.pages.noise import told
 from pipelines.pages.numbers import Numbers, signal
 from pipelines.published.release import Published
 from pipelines.report.differences import differences
+from pipelines.report.exact import ExactErrors
 from pipelines.report.facts import Facts, StatedQuery, StatedSeries
 from pipelines.report.found import found_document
 from pipelines.report.label import Stated
-from pipelines.report.parts import ReportPart, latest, standing_out, window_of
-from pipelines.spec.series import series_document, series_text
+from pipelines.report.latest import latest, standing_out
+from pipelines.report.parts import ReportPart, window_of
+from pipelines.spec.series import series_label
 from pipelines.spec.times import moment_text
 
 
@@ -48,7 +50,7 @@ def facts_of(release: Published, parts: Sequence[ReportPart], about: Stated) -> 
 def _query(part: ReportPart, release: Published, about: Stated) -> StatedQuery:
     spec = release.spec
     measured, _, *others = words.measured(part.origin, part.of, spec)
-    meanings = definitions.meanings(part.origin, spec)
+    meanings = definitions.meanings(part.origin, spec, part.of)
     return StatedQuery(
         query=part.origin.name,
         of=part.of,
@@ -62,17 +64,18 @@ def _query(part: ReportPart, release: Published, about: Stated) -> StatedQuery:
 
 
 def _series(part: ReportPart, numbers: Numbers, meaning: str, release: Published, about: Stated) -> StatedSeries:
-    kind, last = series_text(series_document(numbers.series, release.plan)), len(numbers.value) - 1
+    kind, last = series_label(numbers.series, release.plan), len(numbers.value) - 1
     window, start, end = ("", "", "") if last < 0 else window_of(release, numbers, last)
+    errors = ExactErrors(part, numbers, release)
     return StatedSeries(
         kind=kind,
         meaning=meaning,
         window=window,
         window_start=start,
         window_end=end,
-        latest=tuple(latest(part, numbers, kind, about.names)),
+        latest=tuple(latest(part, numbers, kind, about.names, errors)),
         cells=part.query.cells,
-        differences=tuple(differences(part, numbers, release, about.names)),
+        differences=tuple(differences(part, numbers, release, about.names, errors)),
         standing_out=tuple(standing_out(part, numbers, f"{about.heading(part)}, {kind}", release)),
         noise=_noise(part, numbers),
     )

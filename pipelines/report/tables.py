@@ -44,13 +44,13 @@ def plain_table(part: ReportPart, stated: StatedQuery, release: Published, label
     content, count = _csv(part, stated, release, saved)
     every = sum(one.value.size for one in part.numbers)
     left = "" if count == every else f", the latest ones of {every:,}; <code>slackwater show</code> prints all"
-    heading = ("window", "kind", *map(labels.column, keys), "number", "95 % from", "to")
+    heading = ("when", "kind", *map(labels.column, keys), "number", "95 % from", "to")
     return html.folded(
         "Plain table, and numbers as CSV",
         [
             html.download(f"{_file_name(stated)}.csv", content, f"Save {counted(count, 'number')} as CSV"),
             f'<p class="note">The CSV file has {counted(count, "number")}{left}. Its names and times are those of the '
-            "published files.</p>\n",
+            "published files: a level is the number at <code>window_end</code>, others are those of the window.</p>\n",
             html.table(f"{stated.label}: the latest numbers", heading, rows, words=2 + len(keys)),
         ],
     )
@@ -133,14 +133,14 @@ def differences_table(stated: StatedQuery) -> str:
     several = len(stated.series) > 1
     table = html.table(
         f"{stated.label}: differences",
-        ("what", "minus", "difference", "interval", "is it real?"),
+        ("number", "compared with", "difference", "interval", "is it real?"),
         [_difference_row(f"{kind}, " if several else "", one) for kind, one in found],
         words=5,
     )
     note = html.paragraph(
         "A difference is real if its interval does not contain 0. Of 100 differences that are 0 without noise, at most "
-        "about 5 look real by chance, or 10 if intervals have 90 %. Numbers are those of the bounded data. Others: "
-        "`slackwater answer`."
+        "about 5 look real by chance, or 10 if intervals have 90 %. Differences are those of the bounded data. "
+        "`slackwater answer` computes others."
     )
     if len(found) <= OPEN:
         return html.heading("Is the change real?") + table + note
@@ -149,6 +149,6 @@ def differences_table(stated: StatedQuery) -> str:
 
 def _difference_row(kind: str, one: StatedDifference) -> Sequence[str]:
     ends = (np.nan, np.nan) if one.low is None or one.high is None else (one.low, one.high)
-    number, _, interval = difference_text(one.value, *ends, one.probability).partition(", with ")
+    number, _, interval = difference_text(one.value, *ends, one.probability).partition(" (")
     answer = ANSWERS.get(one.real, "unknown")
-    return f"{kind}{one.name}", one.minus_name, number, interval.replace(" probability from", ":"), answer
+    return f"{kind}{one.name}", one.minus_name, number, interval.replace(" interval", ":").rstrip(")"), answer

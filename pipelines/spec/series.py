@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipelines.spec.durations import duration_text
+from pipelines.spec.durations import duration_text, length_text
 from privacy.planning.plan import Plan
 from privacy.series import Series
 
@@ -16,6 +16,14 @@ def series_document(series: Series, plan: Plan) -> dict[str, Any]:
         "width": duration_text(series.width * plan.promise.window),
         "every": duration_text(series.every * plan.promise.window),
     }
+
+
+def series_label(series: Series, plan: Plan) -> str:
+    """Return the kind of numbers as people read it, such as `level` or `sliding over 7 days, every 1 day`."""
+    if series.kind != "sliding":
+        return series.kind
+    width, every = (length_text(each * plan.promise.window) for each in (series.width, series.every))
+    return f"sliding over {width}" + ("" if width == every else f", every {every}")
 
 
 def series_text(number: dict[str, Any]) -> str:

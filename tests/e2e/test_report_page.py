@@ -107,8 +107,8 @@ def test_intervals_of_samples_are_bars_and_windows_with_new_numbers_dots(elsewhe
 
     assert (len(bars), len(circles)) == (2, 2)
     assert caption == (
-        "Steps: the published number, repeated until new numbers are published. Dots: windows with new numbers. Bars: "
-        "95 % intervals, where they are known."
+        "Steps: the published number, repeated until new numbers are published. Dots: new numbers. Bars: 95 % "
+        "intervals, where they are known. Each date marks the start of a day."
     )
     assert told.endswith("(repeated, no known interval)")
     assert faults(elsewhere) == []
@@ -173,8 +173,8 @@ def test_numbers_of_a_survey_without_reports_are_read_out_as_unknown(elsewhere, 
     last = small[1].find_element(By.CSS_SELECTOR, ".readout").text
 
     assert [figure.find_element(By.CSS_SELECTOR, "figcaption").text for figure in small][1] == NASTY
-    assert first == "week of 6 to 12 January 2025: unknown"
-    assert last == "week of 16 to 22 June 2025: -69,000 (-73,000 to -65,000)"
+    assert first == "the end of 12 January 2025: unknown"
+    assert last == "the end of 22 June 2025: -69,000 (-73,000 to -65,000)"
     assert logged(elsewhere) == []
 
 
@@ -191,7 +191,7 @@ def test_days_of_a_calendar_are_called_by_its_clocks(driver, tmp_path):
     told = faults(driver), logged(driver)
     driver.get(report)
 
-    assert rows[0] == "1 January 2026"
+    assert rows[0] == "the end of 1 January 2026"
     assert not any(":" in row for row in rows)
     assert told == ([], [])
 
@@ -220,7 +220,7 @@ def test_kinds_cells_and_search_change_the_charts(driver):
     assert logged(driver) == []
 
 
-def test_two_numbers_that_a_reader_chooses_are_compared_from_their_intervals(driver, tmp_path):
+def test_two_numbers_that_a_reader_chooses_are_compared_as_the_page_states_or_from_their_intervals(driver, tmp_path):
     resize(driver, 1280)
     compare = driver.find_element(By.CSS_SELECTOR, "#query-0 .compare")
     compare.find_element(By.XPATH, "ancestor::details/summary").click()
@@ -231,43 +231,43 @@ def test_two_numbers_that_a_reader_chooses_are_compared_from_their_intervals(dri
     _, cell, _, other, before = (Select(one) for one in compare.find_elements(By.TAG_NAME, "select"))
     cell.select_by_visible_text("a")
     other.select_by_visible_text(NASTY)
-    before.select_by_visible_text("4 January 2026")
+    before.select_by_visible_text("3 January 2026")
     told = text(driver, "#query-0 .compared")
 
-    assert first.startswith("all cells together, 4 January 2026, minus all cells together, 3 January 2026: +5")
-    assert first.endswith(": higher: the difference is larger than the noise.")
+    public = public_side(tmp_path)
+    numbers = slackwater.show(public, query=["covers"]).table.to_pylist()
+    _, stated = slackwater.report(public, output=tmp_path / "page.html").facts.series[0]
+    assert first == f"{stated.differences[0].text}.".replace("with the", "with all cells together, the")
     found = re.fullmatch(
-        re.escape(f"a, 4 January 2026, minus {NASTY}, 4 January 2026: ")
-        + r"(-[\d.]+), with at least 90 % probability from (-[\d.]+) to (-[\d.]+): lower: .*",
+        re.escape(f"a, 4 January 2026, compared with {NASTY}, 3 January 2026: ")
+        + r"(-[\d.]+) \(90 % interval (-[\d.]+) to (-[\d.]+)\), lower: .*",
         told,
     )
     assert found
-    numbers = {row["ward"]: row for row in show_rows(tmp_path) if row["kind"] == "entered" and row["query"] == "covers"}
-    low = numbers["a"]["ci_low"] - numbers[NASTY]["ci_high"]
-    high = numbers["a"]["ci_high"] - numbers[NASTY]["ci_low"]
+    wanted = (("entered", "a", 5), ("entered", NASTY, 4))
+    one, less = (
+        next(row for row in numbers if (row["kind"], row["ward"], row["window_end"].day) == which) for which in wanted
+    )
+    low, high = one["ci_low"] - less["ci_high"], one["ci_high"] - less["ci_low"]
     value, least, most = map(float, found.groups())
     assert least <= low < value < high <= most
     assert most - least < 1.2 * (high - low)  # the page rounds intervals outward
     assert logged(driver) == []
 
 
-def show_rows(folder: Path) -> list[dict]:
-    """Return the rows of the release whose page the browser shows; the last one of each cell comes last."""
-    return slackwater.show(public_side(folder)).table.to_pylist()
-
-
 def test_arrow_keys_read_out_numbers_as_the_pointer_does(driver):
     resize(driver, 1280)
     plot = driver.find_element(By.CSS_SELECTOR, "#query-1 .large .plot")
-    assert "walks, level: 4 numbers, 1 January 2026 to 4 January 2026" in plot.get_attribute("aria-label")
+    label = plot.get_attribute("aria-label")
+    assert "walks, level: 4 numbers, the end of 1 January 2026 to the end of 4 January 2026" in label
 
     plot.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
     by_key = text(driver, "#query-1 .large .readout")
     webdriver.ActionChains(driver).move_to_element_with_offset(plot, 60 - plot.size["width"] // 2, 0).perform()
     by_pointer = text(driver, "#query-1 .large .readout")
 
-    assert by_key.startswith("2 January 2026: ")
-    assert by_pointer.startswith("1 January 2026: ")
+    assert by_key.startswith("the end of 2 January 2026: ")
+    assert by_pointer.startswith("the end of 1 January 2026: ")
 
 
 def test_ranges_have_separate_charts_that_show_the_chosen_cell(driver, tmp_path: Path):

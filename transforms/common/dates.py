@@ -40,6 +40,16 @@ def window_name(start: int, end: int) -> str:
     return f"week of {_days(first, last)}" if days == 7 else _days(first, last)
 
 
+def number_name(kind: str, start: int, end: int) -> str:
+    """Return when a number applies: a level at the end of its window, any other kind over its window.
+
+    >>> day = 1_784_505_600_000_000  # 20 July 2026
+    >>> number_name("level", day, day + DAY), number_name("entered", day, day + DAY)
+    ('the end of 20 July 2026', '20 July 2026')
+    """
+    return moment_name(end) if kind == "level" else window_name(start, end)
+
+
 def _days(first: datetime, last: datetime) -> str:
     """Return a range of days, with the parts that both have in common written once."""
     if first.year != last.year:

@@ -236,6 +236,37 @@ def over_rows(values: np.ndarray, query: Query, rows: Rows) -> np.ndarray:
     return grid.reshape(len(values), math.prod(grid.shape[1:]))
 
 
+def weights_over_cells(weights: np.ndarray, query: Query, tables: Sequence[Rows]) -> np.ndarray:
+    """Return the weights of cells, [cells], with which they have the weighted sum of the rows of tables.
+
+    Args:
+        weights: Weight of each row of the first table, of the next one, and so on.
+        query: The query with the cells.
+        tables: The tables; their rows are `over_rows` of the cells.
+    """
+    found, place = np.zeros([len(key) for _, key in query.by]), 0
+    for rows in tables:
+        levels = [_level(query, name, level) for (name, _), level in zip(query.by, rows, strict=True)]
+        shape = [
+            len(key) if level == 0 else 1 if nodes is None else len(nodes.names)
+            for (_, key), level, nodes in zip(query.by, rows, levels, strict=True)
+        ]
+        grid = weights[place : place + math.prod(shape)].reshape(shape)
+        place += grid.size
+        for axis, ((_, key), level, nodes) in enumerate(zip(query.by, rows, levels, strict=True)):
+            if level == 0:
+                continue
+            begins, ends = ([0], [len(key)]) if nodes is None else (nodes.begins, nodes.ends)
+            if isinstance(level, tuple):
+                begins, ends = [level[0]], [level[1]]
+            taken = np.zeros((len(begins), len(key)))
+            for row, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+                taken[row, begin:end] = 1.0
+            grid = np.moveaxis(np.tensordot(grid, taken, axes=(axis, 0)), -1, axis)
+        found += grid
+    return found.ravel()
+
+
 def _levels(query: Query, name: str) -> list[int | None]:
     """Return the levels of a key, from its values up; None for the sum over them, if they have a root."""
     found: list[int | None] = [0]

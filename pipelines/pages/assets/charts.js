@@ -2,26 +2,31 @@
 "use strict";
 (() => {
   const FEW = 12; // small charts at first, and more at each press of the button
-  const { data, element, number, scaled, readable, copied, drawAll, label, span, when, told, ticks, pictures = {}, largest } = slackwater;
+  const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, ticks, pictures = {}, largest } = slackwater;
 
   function chart(query, series, line, { width, height, large, domain, name }) {
     const points = line.v.map((value, place) => ({
-      time: span(series, place)[1], value, low: line.lo[place], high: line.hi[place], repeated: series.repeated?.[place],
+      time: moment(series, place), value, low: line.lo[place], high: line.hi[place], repeated: series.repeated?.[place],
     }));
+    const drawn = stepped(series) // each number from the start to the end of its window
+      ? points.flatMap((point, place) => [0, 2].map((at) => ({ ...point, time: span(series, place)[at] })))
+      : points;
     const alone = points.some((point) => point.value !== null && point.low === null); // so that intervals are bars, and not a band
     const marks = (large && line.marks ? line.marks : []).map((place) => points[place]);
     const known = points.flatMap((point) => [point.value, point.low, point.high]).filter((value) => value !== null);
     const [low = 0, high = 1] = domain ?? d3.extent(query.zero ? [0, ...known] : known);
+    const vertical = scaled([low, high], Math.max(3, Math.floor(height / 45)));
+    const { unit, ...dates } = ticks(series, drawn.map((point) => point.time), width - vertical.marginLeft - 24);
     const svg = Plot.plot({
       width, height, marginRight: 24, marginTop: 10, marginBottom: 34,
-      x: { type: "utc", label: null, ...ticks(series, points.map((point) => point.time), width - 90) },
-      ...scaled([low, high], Math.max(3, Math.floor(height / 45))),
+      x: { type: "utc", label: null, ...dates },
+      ...vertical,
       marks: [
         alone
           ? Plot.ruleX(points.filter((point) => point.low !== null), { x: "time", y1: "low", y2: "high", stroke: "var(--band)", strokeWidth: large ? 7 : 3 })
-          : Plot.areaY(points, { x: "time", y1: "low", y2: "high", fill: "var(--band)" }),
+          : Plot.areaY(drawn, { x: "time", y1: "low", y2: "high", fill: "var(--band)" }),
         query.zero ? Plot.ruleY([0], { stroke: "var(--line)" }) : null,
-        Plot.lineY(points, { x: "time", y: "value", stroke: "var(--accent)", strokeWidth: large ? 1.4 : 1.1, curve: series.repeated ? "step-after" : "linear" }),
+        Plot.lineY(drawn, { x: "time", y: "value", stroke: "var(--accent)", strokeWidth: large ? 1.4 : 1.1, curve: series.repeated ? "step-after" : "linear" }),
         large && series.repeated ? Plot.dot(points.filter((point) => !point.repeated), { x: "time", y: "value", fill: "var(--accent)", r: 3 }) : null,
         points.length === 1 ? Plot.dot(points, { x: "time", y: "value", fill: "var(--accent)", r: 3 }) : null,
         Plot.dot(marks, { x: "time", y: "value", stroke: "var(--mark)", r: 5, strokeWidth: 2 }),
@@ -42,11 +47,11 @@
     const summary = points.length
       ? `${name}: ${points.length} ${points.length === 1 ? "number" : "numbers"}, ${when(series, 0)} to ${when(series, last)}. From ${number(lows ?? null)} to ${number(highs ?? null)}; the last one ${told(series, line, last)}.`
       : `${name}: no numbers yet.`;
-    return readable(svg, {
+    return [unit, ...readable(svg, {
       summary, count: points.length, mark,
       nearest: (left) => d3.bisector((point) => point.time).center(points, x.invert(left)),
       text: (place) => `${when(series, place)}: ${told(series, line, place)}`,
-    });
+    })];
   }
 
   // ---- a window: a slider over all of them, which also plays
@@ -98,7 +103,7 @@
       window: last(query.series[0]), choice: query.picture?.choice ?? 0,
     };
     const line = (cell) => (cell < 0 ? { ...state.series.total, marks: state.series.marks } : { ...state.series.cells[cell], marks: query.cells.length === 1 ? state.series.marks : null });
-    const name = (cell) => (cell < 0 ? "all cells together" : label(query.cells[cell]) || query.name);
+    const name = (cell) => (cell < 0 ? "all cells together" : called(query, cell));
     const picture = make?.(query, { choose });
     const room = (printed) => printed ?? Math.max(280, home.clientWidth);
 
@@ -148,7 +153,7 @@
     const [details, fill] = copied(query.name, () => {
       const now = line(state.cell);
       const rows = now.v.map((value, at) => [when(state.series, at), value, now.lo[at], now.hi[at]]);
-      return [`${query.name}, ${state.series.label}, ${name(state.cell)}`, ["window", "number", "95 % from", "to"], rows];
+      return [`${query.name}, ${state.series.label}, ${name(state.cell)}`, ["when", "number", "95 % from", "to"], rows];
     });
     large.hidden = Boolean(make && picture.whole);
     home.append(controls, pictured, ...(make ? [below] : []), large, note, many, more, details);
@@ -162,13 +167,16 @@
       redraw();
     }
 
-    // What the large chart draws, and nothing else.
-    function caption(drawn) {
+    // What the large chart draws, and nothing else; `unit`: what begins at its ticks.
+    function caption(drawn, unit) {
       const known = drawn.lo.some((low) => low !== null), alone = drawn.v.some((value, at) => value !== null && drawn.lo[at] === null);
       return [
-        state.series.repeated ? "Steps: the published number, repeated until new numbers are published. Dots: windows with new numbers." : "Line: the published number.",
-        known ? `${alone ? "Bars: 95 % intervals, where they are known" : "Band: its 95 % interval"}.` : "",
+        state.series.repeated ? "Steps: the published number, repeated until new numbers are published. Dots: new numbers."
+          : stepped(state.series) ? "Steps: the published number of each window."
+            : `Line: the published number, at the end of its window${state.series.kind === "level" ? "" : "s"}.`,
+        known ? `${alone ? "Bars: 95 % intervals, where they are known" : "Band: 95 % intervals"}.` : "",
         drawn.marks?.length ? "Large circle: stands out." : "",
+        unit ? `Each date marks the start of a ${unit}.` : "",
       ].filter((said) => said).join(" ");
     }
 
@@ -215,11 +223,8 @@
       drawPicture(printed);
       const wide = { width: all, height: Math.max(200, Math.min(320, all * 0.4)), large: true };
       const title = `${query.name}, ${state.series.label}${query.cells.length > 1 ? `: ${name(state.cell)}` : ""}`;
-      large.replaceChildren(
-        element("figcaption", {}, title),
-        ...chart(query, state.series, line(state.cell), { ...wide, name: title }),
-        element("p", { class: "note" }, caption(line(state.cell)))
-      );
+      const [unit, ...plotted] = chart(query, state.series, line(state.cell), { ...wide, name: title });
+      large.replaceChildren(element("figcaption", {}, title), ...plotted, element("p", { class: "note" }, caption(line(state.cell), unit)));
       const found = overview ? ordered().filter((cell) => name(cell).toLowerCase().includes(state.wanted)) : [];
       const shown = found.slice(0, state.few);
       const kept = query.cells.length < query.of ? ` The page has the ${query.cells.length} of ${query.of} ${query.called} with the largest numbers; ${query.rest}.` : "";
@@ -230,7 +235,7 @@
       const columns = printed ? 3 : Math.max(1, Math.floor((all + 24) / (272 + 24)));
       const width = Math.floor((all - (columns - 1) * 24) / columns);
       many.replaceChildren(...shown.map((cell) => element("figure", {}, element("figcaption", {}, name(cell)),
-        ...chart(query, state.series, line(cell), { width, height: 140, domain, name: `${query.name}, ${name(cell)}` }))));
+        ...chart(query, state.series, line(cell), { width, height: 140, domain, name: `${query.name}, ${name(cell)}` }).slice(1))));
       more.hidden = shown.length >= found.length;
       more.textContent = `Show ${Math.min(FEW, found.length - shown.length)} more ${query.called}`;
       fill();

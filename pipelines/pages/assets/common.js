@@ -44,16 +44,19 @@ const slackwater = (() => {
     return end - from === 7 * DAY ? `week of ${days(from, last)}` : days(from, last);
   }
 
+  // A moment as people write it; midnight is the end of the day before.
+  const momentName = (time) => (time % DAY === 0 ? `the end of ${day(time - DAY)}` : `${day(time)}, ${clock(time)}`);
+
   // From where to where a number of a series is, and where its last window begins: of a calendar they are listed.
   const span = (series, place) => {
     if (series.spans) return series.spans[place].map((time) => new Date(time));
     const end = series.first + place * series.step;
     return [end - series.width, end - series.window, end].map((time) => new Date(time));
   };
-  // The name of the windows of a number; of a level, that of its last window.
+  // When a number applies: a level at the end of its window, any other kind over its windows.
   function when(series, place) {
-    const [from, last, end] = span(series, place);
-    return windowName(series.kind === "level" ? last : from, end);
+    const [from, , end] = span(series, place);
+    return series.kind === "level" ? momentName(end) : windowName(from, end);
   }
 
   // Labels as wide as they will be, in the style that plots have.

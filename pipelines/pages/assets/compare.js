@@ -1,7 +1,7 @@
 // Compares two published numbers of one series that the reader chooses: of two windows, of two cells, or both.
 "use strict";
 (() => {
-  const { data, element, number, when } = slackwater;
+  const { data, element, number, called, when } = slackwater;
 
   const answers = {
     higher: "higher: the difference is larger than the noise",
@@ -9,14 +9,26 @@
     unclear: "no difference can be distinguished from the noise",
   };
 
+  // The difference and its interval as the page states them; null if it does not state them.
+  function stated(series, one, other) {
+    for (const [first, second, value, low, high] of series.stated ?? []) {
+      if (low === undefined) continue;
+      if (first === one.name && second === other.name) return [value, low, high];
+      if (first === other.name && second === one.name) return [-value, -high, -low];
+    }
+    return null;
+  }
+
   // Both 95 % intervals hold at once with at least 90 % probability, and so does this one of the difference.
-  function compared(one, other) {
+  function compared(series, one, other) {
     if (one.value === null || other.value === null) return "unknown: one of the numbers is unknown";
-    const value = one.value - other.value, said = `${value > 0 ? "+" : ""}${number(+value.toFixed(6))}`;
-    if (one.low === null || other.low === null) return `${said}: unknown: one of the numbers has no known interval`;
-    const [low, high] = [one.low - other.high, one.high - other.low].map((end) => +end.toFixed(6));
+    const exact = stated(series, one, other), round = (end) => +end.toFixed(6);
+    const value = exact ? exact[0] : round(one.value - other.value), said = `${value > 0 ? "+" : ""}${number(value)}`;
+    if (one.name === other.name) return `${said}: it is the same number.`;
+    if (!exact && (one.low === null || other.low === null)) return `${said}. The difference has no known interval.`;
+    const [low, high] = exact ? exact.slice(1) : [round(one.low - other.high), round(one.high - other.low)];
     const answer = low > 0 ? "higher" : high < 0 ? "lower" : "unclear";
-    return `${said}, with at least 90 % probability from ${number(low)} to ${number(high)}: ${answers[answer]}.`;
+    return `${said} (${exact ? 95 : 90} % interval ${number(low)} to ${number(high)}), ${answers[answer]}.`;
   }
 
   function draw(query, home) {
@@ -24,7 +36,7 @@
     const output = element("p", { class: "compared" });
     output.setAttribute("aria-live", "polite");
     const cells = [...(query.series.some((series) => series.total) ? [-1] : []), ...query.cells.keys()];
-    const name = (cell) => (cell < 0 ? "all cells together" : query.cells[cell].join(", ") || query.name);
+    const name = (cell) => (cell < 0 ? "all cells together" : called(query, cell));
     const line = (cell) => (cell < 0 ? state.series.total : state.series.cells[cell]);
 
     function choice(label, options, text, chosen) {
@@ -39,7 +51,7 @@
     }
     function tell() {
       const [one, other] = state.chosen.map((pair) => number_at(...pair));
-      output.textContent = `${one.name}, minus ${other.name}: ${compared(one, other)}`;
+      output.textContent = `${one.name}, compared with ${other.name}: ${compared(state.series, one, other)}`;
     }
     function fill(at) {
       state.series = query.series[at];
@@ -47,8 +59,8 @@
       const known = cells.filter((cell) => cell >= 0 || state.series.total);
       const windows = [...Array(count).keys()].reverse();
       const both = [last, Math.max(0, last - 1)].map((window, place) => [
-        choice(place ? "minus" : "Number", known, name, known[0]),
-        choice(place ? "in window" : "of window", windows, (one) => when(state.series, one), window),
+        choice(place ? "Compared with" : "Number", known, name, known[0]),
+        choice("When", windows, (one) => when(state.series, one), window),
       ]);
       state.chosen = both.map((pair) => pair.map(([select]) => select));
       const kinds = choice("Kind", [...query.series.keys()], (one) => query.series[one].label, at);

@@ -1,16 +1,15 @@
 // Quantiles as a fan over time, each with its interval.
 "use strict";
 slackwater.pictures.quantiles = (query) => {
-  const { element, number, scaled, widest, readable, label, span, when, told, ticks } = slackwater;
+  const { element, number, scaled, widest, readable, label, quantile, moment, when, told, ticks } = slackwater;
   const { shares, key } = query.picture;
-  const called = (share) => (share === 0.5 ? "Median" : `${number(100 * share)} % quantile`);
   const short = (share) => (share === 0.5 ? "median" : `${number(100 * share)} %`);
   const rest = (cell) => label(query.cells[cell].filter((_, at) => at !== key));
   const groups = [...d3.group(query.cells.keys(), rest).values()];
 
   function changed(series, place, window) {
     const share = shares.includes(0.5) ? 0.5 : shares[0], line = series.cells[groups[place].find((cell) => +query.cells[cell][key] === share)];
-    const said = [`${called(share)}: ${told(series, line, window)}.`];
+    const said = [`${quantile(share)}: ${told(series, line, window)}.`];
     if (line.v.length > 1 && line.lo[0] !== null && line.lo[window] !== null) {
       const apart = line.lo[window] > line.hi[0] || line.hi[window] < line.lo[0];
       said.push(`In the first window shown: ${told(series, line, 0)}. The two intervals ${apart ? "do not " : ""}overlap.`);
@@ -20,7 +19,7 @@ slackwater.pictures.quantiles = (query) => {
 
   function fan({ series, choice }, room, title) {
     const lines = groups[choice].map((cell) => series.cells[cell]), windows = lines[0].v.length;
-    const points = d3.range(windows), time = (window) => span(series, window)[1];
+    const points = d3.range(windows), time = (window) => moment(series, window);
     const known = lines.flatMap((line) => [...line.v, ...line.lo, ...line.hi]).filter((value) => value !== null);
     const height = Math.max(220, Math.min(360, room * 0.42)), names = shares.map(short), right = widest(names) + 16;
     const axis = scaled(d3.extent(known), Math.floor(height / 45));

@@ -2,11 +2,25 @@
 "use strict";
 Object.assign(slackwater, (() => {
   const DAY = 86400000;
-  const { number, widest } = slackwater;
+  const { number, widest, span } = slackwater;
 
   const label = (cell) => cell.join(", ");
+  const quantile = (share) => (share === 0.5 ? "Median" : `${number(100 * share)} % quantile`);
+  // The name of a cell (pipelines/report/parts.py): without keys that are added up over, and quantiles in words.
+  function called(query, cell) {
+    const { shares, key } = query.picture ?? {}, texts = query.cells[cell];
+    const kept = texts.map((text, at) => (shares && at === key ? quantile(+text) : text)).filter((text) => !query.part || text !== "all");
+    return label(kept) || (texts.length ? "all cells together" : query.name);
+  }
   const daily = (series) =>
     series.spans ? series.spans.every((one) => one.every((time) => time % DAY === 0)) : series.window % DAY === 0 && series.first % DAY === 0;
+
+  // Changes of windows that do not overlap: drawn as steps, each over its window. Other numbers are at the end of theirs.
+  const stepped = (series) => series.kind !== "level" && series.step >= series.width;
+  function moment(series, place) {
+    const [from, , end] = span(series, place);
+    return stepped(series) ? new Date((+from + +end) / 2) : end;
+  }
 
   function told(series, line, place) {
     const value = number(line.v[place]);
@@ -36,8 +50,9 @@ Object.assign(slackwater, (() => {
     let step = 1;
     while (!fits(found.filter((_, at) => at % step === 0))) step += 1;
     const kept = found.filter((_, at) => at % step === 0), labels = labelled(kept);
-    return { ticks: kept, tickFormat: (_, place) => labels[place] };
+    const unit = all(d3.utcYear) ? "year" : all(d3.utcMonth) ? "month" : all(d3.utcDay) ? "day" : null;
+    return { ticks: kept, tickFormat: (_, place) => labels[place], unit };
   }
 
-  return { label, daily, told, ticks };
+  return { label, quantile, called, daily, stepped, moment, told, ticks };
 })());

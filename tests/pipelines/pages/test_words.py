@@ -91,8 +91,8 @@ KINDS = {
         [
             "Epsilon is 1 and delta is 0 for everything that one entry does in any 3 days.",
             "Everything that one entry does in any 3 days, until the release ends, compared with being absent",
-            "Protected less: what an entry does for longer than 3 days",
-            "entered (entries that came within a window, at most 1 of one entry in each window)",
+            "What an entry does for longer than 3 days, such as a habit or a long stay, is protected less.",
+            "entered (entries that came within a window (each entry counts at most once in a window))",
             *(IN_SPAN, ABSENT, NONE_CUT),
         ],
         [EVERYTHING, "for as long as", "owner", "sure after reading", TO_COME],
@@ -103,7 +103,7 @@ KINDS = {
             "Everything that one owner does in any day, for as long as the release runs",
             "A difference that lasts longer than 1 day costs epsilon once for each day.",
             "At the end of each window at most 2 entries of an owner can count. No change is cut off",
-            "entered (entries that came within a window, at most 2 of one owner in each window)",
+            "entered (entries that came within a window (at most 2 entries of one owner count in a window))",
         ],
         ["until the release ends", PERSON],
     ),
@@ -167,7 +167,7 @@ KINDS = {
         ],
         [
             "over 6 windows of 1 month in Europe/Berlin",
-            "sliding (change of the level over 2 months, every 1 month)",
+            "sliding (change of the level over 2 months, in steps of 1 month)",
         ],
         ["entered"],
     ),
@@ -203,7 +203,19 @@ BY_ITSELF = "The budget is for each such period separately. So it is never used 
 
 KEPT = {
     "0.3.0/everything": (
-        [LEFT, "remaining", "from 4 windows of 1 day", "Quantiles of age over entries.", "-: published adaptively."],
+        [
+            *(
+                LEFT,
+                "remaining",
+                "from 4 windows of 1 day",
+                "Quantiles of age over entries.",
+                "-: published adaptively",
+            ),
+            "level: quantiles of age over entries that are present at the end of a window.",
+            "level: mean of age over entries that are present at the end of a window.",
+            "Weak protection: epsilon is 1e+07.",
+            "about 10^4,342,945 (e^epsilon) times as likely as without the entry",
+        ],
         [BY_ITSELF],
     ),
     "0.3.0/span": (
@@ -211,7 +223,7 @@ KEPT = {
             BY_ITSELF,
             "for everything that one entry does in any 3 days, all numbers together.",
             "Counts are of regions",
-            "level of all cells 24.0, repeated from the window before, then with 95 % probability from",
+            "level, all cells together: 24.0 (repeated from the window before, then with the 95 % interval",
         ],
         ["remaining"],
     ),

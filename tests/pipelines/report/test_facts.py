@@ -17,6 +17,7 @@ from pipelines.pages.numbers import Numbers
 from pipelines.published.release import published
 from pipelines.published.sums import sum_errors
 from pipelines.report.differences import differences
+from pipelines.report.exact import ExactErrors
 from pipelines.report.facts import StatedDifference
 from pipelines.report.label import Stated
 from pipelines.report.parts import parts_of
@@ -132,6 +133,23 @@ def answered(public: Path, query: str, kind: str, one: StatedDifference) -> tupl
     return row["value"], row["ci_low"], row["ci_high"]
 
 
+def test_sums_of_cells_have_the_published_interval_and_exact_differences(tmp_path: Path) -> None:
+    """Rows of ranges, over keys that share noise: by the covariance of the cells that they add up."""
+    release = published(str(unpacked(RELEASES / "ranges", tmp_path) / "public"))
+    part = next(part for part in parts_of(release) if part.of == "ranges")
+    (numbers, *_) = part.numbers
+    errors = ExactErrors(part, numbers, release)
+    rows = np.eye(part.query.cells)
+
+    half = [errors.half(row, None) for row in rows]
+    found = differences(part, numbers, release, Stated().names, errors)
+
+    assert half == pytest.approx(((numbers.high - numbers.low)[-1] / 2).tolist(), rel=1e-6)
+    assert {one.probability for one in found} == {0.95}
+    apart = numbers.high[-1, 0] - numbers.low[-2, 0] - (numbers.value[-1, 0] - numbers.value[-2, 0])
+    assert found[0].high - found[0].value < 0.99 * apart
+
+
 def test_other_differences_hold_both_intervals(made: Made) -> None:
     """Of a median and of a mean: from the ends of both intervals, with 90 %."""
     for name, of in (("ages", "quantiles"), ("squares", "")):
@@ -158,7 +176,7 @@ def test_a_day_a_week_and_a_year_before_are_compared_if_they_are_published(made:
     release = published(str(made.public))
     part = next(part for part in parts_of(release) if part.name == "walks")
     (level, _) = part.numbers
-    few = differences(part, level, release, Stated().names)
+    few = differences(part, level, release, Stated().names, ExactErrors(part, level, release))
     ends = {one.minus_window_end for one in few}
 
     assert ends == {"2026-01-04T00:00:00Z"}  # four days are published, so no week
@@ -207,7 +225,8 @@ def test_labels_are_on_the_page_and_in_its_tables_and_not_in_the_csv(made: Made)
     assert (facts.title, facts.contact, query.label) == ("T", "me@x", "Covers <b>")
     assert any(one.text.startswith("level, Alpha: ") for one in query.series[0].latest)
     assert any(
-        one.name.startswith("Alpha, 4 January 2026") and one.minus_name == "b" for one in query.series[0].differences
+        one.name.startswith("Alpha, the end of 4 January 2026") and one.minus_name == "b"
+        for one in query.series[0].differences
     )
     assert query.series[0].latest[1].cell == {"ward": "a"}
     assert about.labelled({"keys": ["ward"], "cells": [["a"], ["b"]]}) == {

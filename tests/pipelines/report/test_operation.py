@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -64,14 +65,16 @@ def test_the_page_states_the_promise_and_the_spent_budget(page: Elements, public
     assert manifest["statement"].split(". ")[0] in told
     assert manifest["spec_sha256"] in told
     assert "At most 4 changes of an entry count for each query." in told
-    assert all(epoch["committed_at"] in told for epoch in manifest["epochs"])
+    moments = [datetime.fromisoformat(epoch["committed_at"]) for epoch in manifest["epochs"]]
+    assert all(f"{at.day} {at:%B %Y, %H:%M} UTC" in told for at in moments)
+    assert "the end of 4 January 2026" in told
     assert "Read and agreed" in told
 
 
 def test_the_page_begins_with_the_latest_numbers_and_their_intervals(page: Elements, public: Path) -> None:
     """With an interval that holds the whole of the published one."""
     rows = [row for row in slackwater.show(public).table.to_pylist() if row["query"] == "poles"]
-    wanted = r"4 January 2026: level ([\d.]+), with 95 % probability from ([\d.]+) to ([\d.]+)\."
+    wanted = r"the end of 4 January 2026: level: ([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+)\)\."
     last = rows[-1]
     found = [re.match(wanted, section) for section in page.text.split("Latest, ")[1:]]
     numbers = [tuple(map(float, one.groups())) for one in found if one]
@@ -82,17 +85,20 @@ def test_the_page_begins_with_the_latest_numbers_and_their_intervals(page: Eleme
 
 
 def test_the_latest_number_of_all_cells_has_the_interval_of_their_sum(public: Path, tmp_path: Path) -> None:
+    """As `answer` computes it, also of cells that share noise."""
     release = published(str(public))
     found = []
     for query in release.spec.queries:
-        for series, table in release.numbers(query):
-            total = numbers_of(series, table, query, release.plan).total
-            if total is not None:
-                found.append((float(total[0][-1] - total[1][-1]), float(total[0][-1] + total[1][-1])))
+        if query.cells == 1 or len(query.measure.components) > 1:
+            continue
+        for kind in [series.kind for series in query.publish]:
+            (row,) = slackwater.answer(public, query=query.name, kind=kind, window=release.until).table.to_pylist()
+            if row["ci_low"] is not None:
+                found.append((row["ci_low"], row["ci_high"]))
     assert cli.main(["report", str(public), "-o", str(tmp_path / "page.html")]) == 0
     told = Elements((tmp_path / "page.html").read_text()).text
 
-    said = re.findall(r"of all cells [-\d.,]+, with 95 % probability from ([-\d.,]+) to ([-\d.,]+)[.;]", told)
+    said = re.findall(r"all cells together: [-\d.,]+ \(95 % interval ([-\d.,]+) to ([-\d.,]+)\)", told)
 
     assert len(said) == len(found) > 0
     for (low, high), ends in zip(said, found, strict=True):
@@ -235,15 +241,15 @@ def test_a_page_of_very_many_series_shows_their_last_windows_and_says_how_many_a
     assert all(line["v"][-1] == value[-1, 0] for one in shared["series"] for line in one["cells"])
 
 
-def test_numbers_on_the_page_have_three_digits_of_their_noise_rounded_outward() -> None:
+def test_intervals_on_the_page_are_rounded_outward_but_not_to_zero() -> None:
     query = Query(name="beds", measure=Measure(kind="count"), publish=(LEVEL,))
-    value = np.array([[1234.5678], [-0.01]])
-    numbers = Numbers(series=LEVEL, value=value, low=value - 17.03, high=value + 17.03, total=None)
+    value = np.array([[1234.5678], [-0.01], [17.25]])
+    numbers = Numbers(series=LEVEL, value=value, low=value - 17, high=value + 17, total=None)
 
     document = chart_document(query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), times=DAYS, queries=1)
     (line,) = document["series"][0]["cells"]
 
-    assert line == {"v": [1234.6, 0], "lo": [1217.5, -17.1], "hi": [1251.6, 17.1]}
+    assert line == {"v": [1235, 0, 17], "lo": [1217, -18, 0.25], "hi": [1252, 17, 35]}
 
 
 def test_windows_of_a_calendar_follow_its_clocks() -> None:

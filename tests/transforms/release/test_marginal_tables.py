@@ -29,7 +29,7 @@ from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Timeline, planned
 from transforms.release.linear_chunk import add_noise, step
-from transforms.release.marginal_tables import marginal_estimates, marginals_of
+from transforms.release.marginal_tables import Rows, marginal_estimates, marginals_of, over_rows, weights_over_cells
 from transforms.release.node_tables import nodes_table
 from transforms.release.published_tables import estimates_table, truth_table
 
@@ -389,3 +389,24 @@ def test_intervals_of_marginals_hold_in_2000_windows(delta: float) -> None:
         slack = 5.5 * np.sqrt(0.05 * 0.95 / windows)
         assert 0.95 - slack < held < 0.975 + slack
         assert abs(((found.value - exact[:, None]) / found.stddev)[:, 0].var() - 1) < 6 * np.sqrt(5 / windows)
+
+
+def test_weights_of_rows_become_those_weights_of_cells_that_have_the_same_sum() -> None:
+    """Of values, all values, a level of a hierarchy that leaves one out, and two ranges."""
+    top = (Node("x", (Node("a"), Node("b"))), Node("y", (Node("c"), Node("d"))), Node("e"))
+    ages = OrderedKey(start=0, step=10, steps=3)
+    query = Query(
+        name="beds",
+        measure=Measure(kind="count"),
+        by=(("sex", ("f", "m")), ("place", values_of(top)), ("age", ages)),
+        hierarchies=(("place", hierarchy_of(top, root="all")),),
+        publish=(LEVEL,),
+    )
+    generator = np.random.default_rng(3)
+    cells = generator.normal(size=(1, query.cells))
+    tables: list[list[Rows]] = [[(0, 0, 0)], [(None, 1, 0)], [(0, None, None)], [(0, 1, (1, 3)), (0, 1, (0, 2))]]
+    for rows in tables:
+        (found,) = np.concatenate([over_rows(cells, query, one) for one in rows], axis=1)
+        weights = generator.normal(size=len(found))
+
+        assert weights @ found == pytest.approx(weights_over_cells(weights, query, rows) @ cells[0])

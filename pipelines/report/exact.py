@@ -1,0 +1,68 @@
+"""Exact errors of sums and differences of one series on a report: those that `answer` computes from the covariance.
+
+Rows of marginals and ranges are sums over the cells of their query, so their errors follow from the same covariance.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pipelines.pages.numbers import Floats, Numbers
+from pipelines.published.release import Published
+from pipelines.published.sums import sum_errors, why_unknown, why_wrong
+from pipelines.report.parts import ReportPart
+from transforms.release.marginal_tables import weights_over_cells
+
+
+@dataclass(frozen=True, slots=True)
+class ExactErrors:
+    """Half widths of 95 % intervals of weighted sums of the numbers of one series.
+
+    Attributes:
+        found: Half widths that were computed before, by the weights of cells and the earlier window.
+    """
+
+    part: ReportPart
+    numbers: Numbers
+    release: Published
+    found: dict[object, float] = field(default_factory=dict)
+
+    @property
+    def known(self) -> bool:
+        """Whether the covariance of the numbers is known."""
+        origin = self.part.origin
+        if not self.part.rows or origin.discovers:
+            return False
+        return why_unknown(origin, self.numbers.series, self.release.plan) is None
+
+    @property
+    def of_all_cells(self) -> bool:
+        """Whether the sum of all numbers of a window has a meaning and a known error."""
+        ones = np.ones(self.part.query.cells)
+        whole = not self.part.of and self.part.query.cells > 1 and self.known
+        return whole and why_wrong(self.part.origin, self.release.plan, ones) is None
+
+    def half(self, weights: Floats, other: int | None) -> float:
+        """Return the half width of a sum at the last window; not a number if it is unknown.
+
+        Unless the noise of cells is shared, it depends on the number of cells alone, so one computation is enough.
+
+        Args:
+            weights: Weight of each number of a window, [numbers of the part].
+            other: Place of the earlier window whose sum is subtracted; None: nothing is subtracted.
+        """
+        origin, series, plan = self.part.origin, self.numbers.series, self.release.plan
+        of_cells = weights_over_cells(weights, origin, self.part.rows)
+        place = next(at for at, one in enumerate(plan.demands) if one.name == origin.name)
+        shared = plan.of_series(place, series).together
+        key = (of_cells.tobytes() if shared else int(np.count_nonzero(of_cells)), other)
+        if key not in self.found:
+            repeated = self.numbers.repeated
+            _, widths = sum_errors(
+                *(origin, series, plan, of_cells),
+                wanted=np.array([len(self.numbers.value) - 1]),
+                others=None if other is None else np.array([other]),
+                sampled=[] if repeated is None else (~repeated).tolist(),
+            )
+            self.found[key] = float(widths[0])
+        return self.found[key]
