@@ -147,6 +147,7 @@ def test_sums_of_cells_have_the_published_interval_and_exact_differences(tmp_pat
     assert half == pytest.approx(((numbers.high - numbers.low)[-1] / 2).tolist(), rel=1e-6)
     assert {one.probability for one in found} == {0.95}
     apart = numbers.high[-1, 0] - numbers.low[-2, 0] - (numbers.value[-1, 0] - numbers.value[-2, 0])
+    assert found[0].high is not None
     assert found[0].high - found[0].value < 0.99 * apart
 
 
