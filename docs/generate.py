@@ -8,6 +8,7 @@ and columns is written by hand in the page, and stays when the table is written 
 
 import argparse
 import inspect
+import math
 import re
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -24,6 +25,7 @@ from pipelines.commands import parser_of
 from pipelines.spec import fields, hierarchies, ordered
 from pipelines.spec.models import SpecModel
 from pipelines.spec.strategies import GivenStrategy
+from privacy.checks import Limits
 from privacy.strategies.table import OFFERS
 from transforms.release.published_columns import estimates_types, nodes_types
 
@@ -193,6 +195,10 @@ def _limits(metadata: tuple[Any, ...]) -> str:
     flat = [one for part in metadata for one in (part.metadata if isinstance(part, FieldInfo) else [part])]
     words = {Ge: ("at least", "ge"), Gt: ("above", "gt"), Le: ("at most", "le"), Lt: ("below", "lt")}
     found = [f"{words[type(one)][0]} {getattr(one, words[type(one)][1]):,}" for one in flat if type(one) in words]
+    of_library = {"least": "at least", "above": "above", "most": "at most", "below": "below"}
+    for limits in (one for one in flat if isinstance(one, Limits)):
+        given = {name: getattr(limits, name) for name in of_library}
+        found += [f"{of_library[name]} {limit:,}" for name, limit in given.items() if math.isfinite(limit)]
     return f", {' and '.join(found)}" if found else ""
 
 

@@ -1,45 +1,64 @@
-"""Checks of parameters: every message names the parameter, its value and the rule."""
+"""Checks of single parameters; None, for one that is not given, passes. A message states the rule and the value.
+
+Specs have the same rules: a parameter's name is the path of its key, relative to what has the parameter.
+"""
 
 import math
+from dataclasses import dataclass
+
+from privacy.problems import RuleError
 
 
-def at_least(name: str, value: int, least: int) -> None:
-    """Refuse an integer below `least`.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Range of a number: `least` and `most` are in it, `above` and `below` are not.
 
-    Args:
-        name: name of the parameter, for the message.
-        value: its value.
-        least: the least accepted value.
-
-    Raises:
-        ValueError: `value` is too small.
-
-    >>> at_least("changes", 0, 1)
-    Traceback (most recent call last):
-    ValueError: changes=0 must be at least 1
+    A section of a spec names the limits of the library next to a key's type, for the reference; it does not check them.
     """
-    if value < least:
-        raise ValueError(f"{name}={value} must be at least {least}")
+
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+
+    def check(self, name: str, value: float | None) -> None:
+        """Refuse numbers outside the range, and NaN.
+
+        Raises:
+            RuleError: `value` is outside; the path is `name`, a step for each part between dots.
+
+        >>> Limits(1, 65_535).check("answers", 10**20)
+        Traceback (most recent call last):
+        privacy.problems.RuleError: answers: expected at most 65535, not 100000000000000000000
+        """
+        if value is None:
+            return
+        if self.above > -math.inf and not value > self.above:
+            raise _expected(f"a number above {_text(self.above)}", name, value)
+        if not value >= self.least:
+            raise _expected(f"at least {_text(self.least)}", name, value)
+        if value > self.most:
+            raise _expected(f"at most {_text(self.most)}", name, value)
+        if value >= self.below < math.inf:
+            raise _expected(f"a number below {_text(self.below)}", name, value)
 
 
-def between(name: str, value: int, least: int, most: int) -> None:
-    """Refuse an integer below `least` or above `most`.
+POSITIVE = Limits(above=0)
 
-    Args:
-        name: name of the parameter, for the message.
-        value: its value.
-        least: the least accepted value.
-        most: the largest accepted value.
+PROPORTION = Limits(above=0, below=1)
 
-    Raises:
-        ValueError: `value` is outside the range.
+DELTA = Limits(least=0, below=1)
+"""Range of the parameter delta."""
 
-    >>> between("answers", 10**20, 1, 65_535)
-    Traceback (most recent call last):
-    ValueError: answers=100000000000000000000 must lie between 1 and 65,535
-    """
-    if not least <= value <= most:
-        raise ValueError(f"{name}={value} must lie between {least:,} and {most:,}")
+
+def between(name: str, value: float | None, least: float, most: float) -> None:
+    """Refuse a number below `least` or above `most`."""
+    Limits(least, most).check(name, value)
+
+
+def at_least(name: str, value: float | None, least: float) -> None:
+    """Refuse a number below `least`."""
+    Limits(least).check(name, value)
 
 
 def positive(name: str, value: float) -> None:
@@ -47,10 +66,11 @@ def positive(name: str, value: float) -> None:
 
     >>> positive("scale", float("nan"))
     Traceback (most recent call last):
-    ValueError: scale=nan must be positive and finite
+    privacy.problems.RuleError: scale: expected a number above 0, not nan
     """
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name}={value} must be positive and finite")
+    POSITIVE.check(name, value)
+    if value == math.inf:
+        raise _expected("a finite number", name, value)
 
 
 def proportion(name: str, value: float) -> None:
@@ -58,7 +78,14 @@ def proportion(name: str, value: float) -> None:
 
     >>> proportion("confidence", 1.0)
     Traceback (most recent call last):
-    ValueError: confidence=1.0 must lie strictly between 0 and 1
+    privacy.problems.RuleError: confidence: expected a number below 1, not 1
     """
-    if not 0 < value < 1:
-        raise ValueError(f"{name}={value} must lie strictly between 0 and 1")
+    PROPORTION.check(name, value)
+
+
+def _expected(what: str, name: str, value: float) -> RuleError:
+    return RuleError(f"expected {what}, not {_text(value)}", *name.split("."))
+
+
+def _text(number: float) -> str:
+    return str(number).removesuffix(".0")

@@ -24,9 +24,14 @@ Truncation depends only on the unit's own history, so neighbouring changelogs re
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
-from privacy.checks import at_least
+from privacy.checks import Limits, at_least
 from privacy.problems import RuleError
 from privacy.touched import Touched, at_most
+
+MOST_COUNTED = 1_000_000_000
+
+COUNTED = Limits(1, MOST_COUNTED)
+"""Limits of the numbers of changes and of entries in a contribution bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +50,8 @@ class AtMost:
     entries: int | None = None
 
     def __post_init__(self) -> None:
-        at_least("at_most", self.changes, 1)
-        if self.entries is not None:
-            at_least("entries", self.entries, 1)
+        COUNTED.check("at_most", self.changes)
+        COUNTED.check("entries", self.entries)
 
     @property
     def parts(self) -> tuple["AtMost"]:
@@ -120,7 +124,7 @@ class AtOnce:
     block: int | None = None
 
     def __post_init__(self) -> None:
-        at_least("entries", self.entries, 1)
+        COUNTED.check("entries", self.entries)
         if (self.changes is None) != (self.block is None):
             raise ValueError("give changes with the block that they are counted in")
         if self.changes is not None and self.block is not None:
@@ -160,7 +164,7 @@ class ByClass:
     classes: tuple[tuple[str, AtMost | Within], ...]
 
     def __post_init__(self) -> None:
-        at_least("number of classes", len(self.classes), 1)
+        at_least("classes", len(self.classes), 1)
         if len(set(self.names)) < len(self.classes):
             raise ValueError("classes: each class may be listed once")
 

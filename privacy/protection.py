@@ -17,7 +17,7 @@ Times are effective ones: a late mutation counts when it arrives (transforms.agg
 from dataclasses import dataclass
 from typing import ClassVar
 
-from privacy.checks import at_least
+from privacy.problems import RuleError
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Span:
     near: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        at_least("span", self.length, 1)
+        if self.length < 1:
+            raise RuleError("expected a duration above zero, such as 14d", "span")
 
     @property
     def span(self) -> "Span":

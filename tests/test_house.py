@@ -539,3 +539,36 @@ def test_code_asks_objects_and_not_their_classes_or_names() -> None:
             checks.setdefault(named(path), []).extend(found)
 
     assert {name: sorted(found) for name, found in checks.items() if found} == OPENED
+
+
+RANGE = {"ge", "gt", "le", "lt", "multiple_of"}
+"""Arguments of pydantic's `Field` that limit a number."""
+
+CHECKS = {"at_least", "between", "check", "positive", "proportion"}
+"""Functions and methods of privacy.checks."""
+
+
+def limited(path: Path) -> Iterator[str]:
+    """Yield the keys of models whose numbers a file limits with pydantic."""
+    for node in (node for node in ast.walk(syntax(path)) if isinstance(node, ast.AnnAssign)):
+        calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+        if any(keyword.arg in RANGE for call in calls for keyword in call.keywords):
+            yield ast.unparse(node.target)
+
+
+def checked(path: Path) -> Iterator[str]:
+    """Yield the names of parameters whose numbers a file checks with privacy.checks."""
+    for node in (node for node in ast.walk(syntax(path)) if isinstance(node, ast.Call)):
+        called = getattr(node.func, "id", getattr(node.func, "attr", None))
+        if called in CHECKS and node.args and isinstance(node.args[0], ast.Constant):
+            yield str(node.args[0].value).rpartition(".")[2]
+
+
+def test_a_rule_of_a_number_is_in_the_library_or_in_a_model_of_specs_and_not_in_both() -> None:
+    """A model makes the library's value within `pipelines.spec.errors.refused`, which adds the place in the spec."""
+    library = {name for package in ("privacy", "transforms") for path in modules(package) for name in checked(path)}
+    models = {(named(path), key) for path in modules("pipelines") for key in limited(path)}
+
+    assert {"branching", "epsilon", "at_most"} <= library
+    assert ("pipelines.spec.changelog", "bad_rows") in models
+    assert {(module, key) for module, key in models if key in library} == set()

@@ -4,20 +4,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from pipelines.spec.about import CuratorFacts
 from pipelines.spec.document import read_document
-from pipelines.spec.errors import Problem, describe, refuse, wrong
+from pipelines.spec.errors import Problem, describe, refuse, refused
 from pipelines.spec.fields import Duration, FiniteNumber, ReleaseName, Section, Text, as_list
 from pipelines.spec.kinds import refuse_another
 from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.times import now
 from pipelines.spec.words import not_one_of
-from privacy.local.basis import MOST_ANSWERS
-from privacy.local.bound import MOST_COUNTED, LocalBound
+from privacy.constraint import MOST_COUNTED
+from privacy.local.bound import LocalBound
 from privacy.local.candidates import LocalSeries, Method
-from privacy.local.design import MOST_EPSILON
+from privacy.local.design import check_parameters
 from privacy.local.mutation_space import MutationSpace, declared
 from transforms.common.errors import SpecError
 
@@ -27,37 +27,26 @@ NONE = "none"
 MOST_PEOPLE = 2**31
 
 
-def _answers(names: list[str]) -> list[str]:
-    refuse(
-        ((place,), f"{name!r} is the name of another answer already")
-        for place, name in enumerate(names)
-        if name in names[:place]
-    )
-    if NONE in names:
-        raise wrong(f"{NONE!r} means people without an answer; use another name")
-    return names
-
-
 class BoundSection(Section):
     """A contribution bound: `at_most` or `within`."""
 
-    at_most: Annotated[int, Field(ge=1, le=MOST_COUNTED)] | None = None
+    at_most: int | None = None
     within: Duration | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.at_most is None) == (self.within is None):
-            refuse([((), "expected one of at_most: 4 and within: 14d")])
+        with refused():
+            LocalBound(at_most=self.at_most, within=self.within and 0)
         return self
 
 
 class LocalSection(Section):
     """The answers that devices report, and their privacy parameters."""
 
-    answers: Annotated[list[Text], Field(min_length=1, max_length=MOST_ANSWERS), AfterValidator(_answers)]
+    answers: Annotated[list[Text], Field(min_length=1)]
     people: Annotated[int, Field(ge=2, le=MOST_PEOPLE)]
-    epsilon: Annotated[FiniteNumber, Field(gt=0, le=MOST_EPSILON)]
-    delta: Annotated[FiniteNumber, Field(ge=0, lt=1)] = 0.0
+    epsilon: FiniteNumber
+    delta: FiniteNumber = 0.0
     constraint: BoundSection
     transitions: dict[Text, Annotated[list[Text], BeforeValidator(as_list), Field(min_length=1)]] | None = None
     publish: Annotated[list[LocalSeries], BeforeValidator(as_list), Field(min_length=1)] = Field(default=["level"])
@@ -65,7 +54,16 @@ class LocalSection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        problems: list[Problem] = []
+        with refused():
+            check_parameters(self.epsilon, self.delta)
+            MutationSpace(answers=len(self.answers))
+        problems: list[Problem] = [
+            (("answers", place), f"{name!r} is the name of another answer already")
+            for place, name in enumerate(self.answers)
+            if name in self.answers[:place]
+        ]
+        if NONE in self.answers:
+            problems.append((("answers",), f"{NONE!r} means people without an answer; use another name"))
         for before, afters in (self.transitions or {}).items():
             known = [*self.answers, NONE]
             if before not in known:

@@ -11,7 +11,6 @@ from pipelines.spec.fields import FiniteNumber, Nulls, ReleaseName, Section, Tex
 from pipelines.spec.models import FoldersSection
 from pipelines.spec.paths import within
 from pipelines.spec.words import not_one_of, show
-from privacy.sanitised.attributes import LARGEST_EPSILON
 from privacy.sanitised.curve_noise import CurveMetric
 from transforms.sources.formats.csv import CSV
 from transforms.sources.formats.jsonl import JSONL
@@ -71,18 +70,18 @@ class ColumnSection(Section):
 
     name: Text
     kind: AttributeKind
-    epsilon: Annotated[FiniteNumber, Field(gt=0, le=LARGEST_EPSILON)]
-    delta: Annotated[FiniteNumber, Field(ge=0, lt=1)] = 0.0
+    epsilon: FiniteNumber
+    delta: FiniteNumber = 0.0
     min: FiniteNumber | None = None
     max: FiniteNumber | None = None
-    step: Annotated[FiniteNumber, Field(gt=0)] | None = None
+    step: FiniteNumber | None = None
     missing: FiniteNumber | Text | None = None
     values: Annotated[list[Text], Field(min_length=1)] | None = None
     distances: Annotated[Literal["order"] | list[list[FiniteNumber]], BeforeValidator(_distances)] | None = None
     probabilities: list[list[Text]] | None = None
-    at_most: Annotated[int, Field(ge=1)] | None = None
+    at_most: int | None = None
     points: Annotated[list[Text], Field(min_length=1)] | None = None
-    total: Annotated[FiniteNumber, Field(gt=0)] | None = None
+    total: FiniteNumber | None = None
     metric: CurveMetric | None = None
 
     @model_validator(mode="after")
@@ -115,8 +114,6 @@ class ColumnSection(Section):
             yield ("values",), "blanks around an element are not read; remove them"
 
     def _category_problems(self, values: list[str]) -> Iterator[Problem]:
-        if len(values) < 2:
-            yield ("values",), "expected at least two values; one alone carries no information"
         if self.missing is None and "other" not in values:
             yield (
                 ("missing",),

@@ -8,10 +8,11 @@ from pydantic import ValidationError
 
 from pipelines.sanitised.models import ColumnSection, RecordsSection, SanitiseModel
 from pipelines.spec.document import read_document
-from pipelines.spec.errors import describe
+from pipelines.spec.errors import describe, name_of
 from pipelines.spec.kinds import refuse_another
 from pipelines.spec.load import Output
 from privacy.json_values import digest_of
+from privacy.problems import RuleError, placed
 from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
 from privacy.sanitised.grid import Grid
 from privacy.sanitised.record import Sanitisation
@@ -58,9 +59,11 @@ def load_sanitise(path: str | Path) -> SanitiseSpec:
     problems: list[str] = []
     for place, column in enumerate(model.columns):
         try:
-            attributes.append(_attribute(column))
-        except ValueError as error:
-            problems.append(f"{document.name}:{document.line(('columns', place))}: columns[{place}]: {error}")
+            with placed("columns", place):
+                attributes.append(_attribute(column))
+        except RuleError as error:
+            at = error.path
+            problems.append(f"{document.name}:{document.line(at)}: {name_of(at)}: {error.message}")
     if problems:
         raise SpecError("\n".join(problems))
     record = Sanitisation(attributes=tuple(attributes))

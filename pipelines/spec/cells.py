@@ -8,8 +8,9 @@ from pipelines.spec.errors import refuse
 from pipelines.spec.fields import FiniteNumber, Section, one_of
 from privacy.cells.averages import Workload
 from privacy.cells.boxes import Range
-from privacy.cells.choice import CellChoice
+from privacy.cells.choice import BRANCHING, HEIGHT, CellChoice
 from privacy.cells.table import OFFERS
+from privacy.checks import PROPORTION
 
 CellName = Annotated[str, BeforeValidator(one_of(OFFERS))]
 
@@ -18,10 +19,10 @@ class CellsSection(Section):
     """A strategy over cells; the planner chooses the best value for each key that is left out."""
 
     strategy: CellName = "auto"
-    branching: Annotated[int, Field(ge=2, le=1024)] | None = None
+    branching: Annotated[int, BRANCHING] | None = None
     for_: Workload | Literal["listed"] = Field(default="cells", alias="for")
-    height: Annotated[int, Field(ge=1, le=8)] | None = None
-    splits: Annotated[FiniteNumber, Field(gt=0, lt=1)] | None = None
+    height: Annotated[int, HEIGHT] | None = None
+    splits: Annotated[FiniteNumber, PROPORTION] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:

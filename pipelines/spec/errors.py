@@ -5,6 +5,7 @@ spec.yaml:14: queries[0].publsh: unknown key; did you mean 'publish'?
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +13,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from pipelines.spec.document import Document, SpecPlace
 from pipelines.spec.words import ALIKE, nearest, not_one_of, show
+from privacy.problems import RuleError
 
 Problem = tuple[SpecPlace, str]
 """The place, relative to the value that a validator checks, and a message: what is wrong and what is expected."""
@@ -64,6 +66,18 @@ def refuse(problems: Iterable[Problem]) -> None:
     found = list(problems)
     if found:
         raise PydanticCustomError(_RULES, "the spec breaks a rule", {"problems": found})
+
+
+@contextmanager
+def refused(*above: str | int) -> Iterator[None]:
+    """Refuse what the library refuses within; its paths are below `above`.
+
+    A rule of the library is written there alone: a section makes the library's value from its keys when it is checked.
+    """
+    try:
+        yield
+    except RuleError as problem:
+        refuse([((*above, *problem.path), problem.message)])
 
 
 def wrong(message: str) -> PydanticCustomError:

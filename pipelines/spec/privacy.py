@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.durations import duration_text
-from pipelines.spec.errors import Problem, refuse, wrong
+from pipelines.spec.errors import Problem, refuse, refused, wrong
 from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, FiniteNumber, Section, Text
 from pipelines.spec.ordered import Step
 from pipelines.spec.words import show
-from privacy.accounting.accounting import budget_problems
+from privacy.accounting.accounting import Budget, budget_problems
 from privacy.automaton import Bound, longest_changes
-from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
+from privacy.checks import DELTA, POSITIVE
+from privacy.constraint import COUNTED, AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.noise.kinds import NOISE, PURE, Accounting, Mechanism
 from privacy.planning.constraint_rules import NO_CHANGES, change_problems, constraint_problems
 from privacy.planning.make_plan import BudgetSplit
@@ -28,14 +29,16 @@ _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
 class PlainSection(Section):
     """A contribution bound for one class: `at_most` or `within`."""
 
-    at_most: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
-    entries: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    at_most: Annotated[int, COUNTED] | None = None
+    entries: Annotated[int, COUNTED] | None = None
     within: Duration | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.at_most is None) == (self.within is None):
             refuse([((), "expected one of at_most: 4 and within: 14d")])
+        with refused():
+            self.constraint()
         refuse(_entries_problems(self.entries, self.at_most))
         return self
 
@@ -47,11 +50,11 @@ class PlainSection(Section):
 class ConstraintSection(Section):
     """A contribution bound: `at_most`, or `within`, or one of these for each class."""
 
-    at_most: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
-    entries: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    at_most: Annotated[int, COUNTED] | None = None
+    entries: Annotated[int, COUNTED] | None = None
     within: Duration | None = None
     by: Text | None = None
-    classes: Annotated[dict[str, PlainSection], Field(min_length=1)] | None = None
+    classes: dict[str, PlainSection] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -65,6 +68,8 @@ class ConstraintSection(Section):
             refuse([(("by",), "missing; name the column that holds the class")])
         if classed and self.classes is None:
             refuse([(("classes",), "missing; add classes: {a: {at_most: 4}, b: {within: 14d}}")])
+        with refused():
+            self.constraint()
         if given == 1:
             refuse(_entries_problems(self.entries, self.at_most))
         return self
@@ -127,8 +132,9 @@ class ProtectsSection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.span == 0:
-            refuse([(("span",), "expected a duration above zero, such as 14d")])
+        if self.span is not None:
+            with refused():
+                Span(self.span)
         if self.span is None and self.distance is None:
             refuse([(("span",), "missing; add span: 14d, or protect everything")])
         refuse(
@@ -165,8 +171,8 @@ class PrivacySection(Section):
 
     unit: Text = "entry"
     protects: Protects = "everything"
-    epsilon: Annotated[FiniteNumber, Field(gt=0)]
-    delta: Annotated[FiniteNumber, Field(ge=0, lt=1)] = 0.0
+    epsilon: Annotated[FiniteNumber, POSITIVE]
+    delta: Annotated[FiniteNumber, DELTA] = 0.0
     constraint: ConstraintSection | None = None
     mechanism: Literal["auto", Mechanism] = "auto"
     accounting: Accounting | None = None
@@ -176,6 +182,8 @@ class PrivacySection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        with refused():
+            Budget(epsilon=self.epsilon, delta=self.delta)
         found = budget_problems(self.mechanism, self.accounting, delta=self.delta)
         refuse([*((problem.path, problem.message) for problem in found), *self._constraint_problems()])
         return self

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from pipelines.spec.calendar import DAY, Calendar, begins
 from pipelines.spec.durations import MONTH, duration_text
-from pipelines.spec.errors import Problem, refuse
+from pipelines.spec.errors import Problem, refuse, refused
 from pipelines.spec.fields import Length, MomentOrDate, Section, Timezone
 from pipelines.spec.rules import MOST_WINDOWS
 from pipelines.spec.times import MICROSECOND, microseconds, parse_time, time_text
@@ -45,8 +45,8 @@ class ScheduleSection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.every == 0:
-            refuse([(("every",), "expected a duration above zero, such as 1d")])
+        with refused():
+            Windows(start=0, every=self.every)
         if self.timezone is None:
             refuse([*self._of_times()])
         else:

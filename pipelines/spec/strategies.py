@@ -7,59 +7,52 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from pipelines.spec.errors import refuse, wrong
+from pipelines.spec.errors import refuse, refused, wrong
 from pipelines.spec.fields import EITHER, SETTINGS, WORD, FiniteNumber, Length, Section, one_of
 from pipelines.spec.words import not_one_of, show
-from privacy.adaptive.base import Policy
-from privacy.adaptive.dsat import Gains
+from privacy.adaptive.base import THRESHOLD, Policy
+from privacy.adaptive.dsat import GAIN, Gains
 from privacy.adaptive.pegasus import Smooth
 from privacy.adaptive.table import POLICIES
-from privacy.strategies.choice import Choice, FilterForm, Refine, check_weights
+from privacy.checks import PROPORTION
+from privacy.strategies.choice import BRANCHING, HEIGHT, Choice, FilterForm, Refine
 from privacy.strategies.table import OFFERS
-
-
-def _weights(weights: list[float]) -> list[float]:
-    try:
-        check_weights(weights)
-    except ValueError as error:
-        raise wrong(str(error).removeprefix("weights: ")) from None
-    return weights
 
 
 class TreeSection(Section):
     """Settings of a tree; the planner chooses the best value for each that is left out."""
 
-    branching: Annotated[int, Field(ge=2, le=1024)] | None = None
-    height: Annotated[int, Field(ge=1, le=40)] | None = None
+    branching: Annotated[int, BRANCHING] | None = None
+    height: Annotated[int, HEIGHT] | None = None
     refine: Refine | None = None
 
 
 class DirectSection(Section):
     """Weights of the windows, if each level gets its own noise."""
 
-    weights: Annotated[list[FiniteNumber], AfterValidator(_weights)]
+    weights: list[FiniteNumber]
 
 
 class GainsSection(Section):
     """Gains of the controller of policy dsat."""
 
-    proportional: Annotated[FiniteNumber, Field(ge=0, le=1000)] = 1.0
-    integral: Annotated[FiniteNumber, Field(ge=0, le=1000)] = 0.1
-    dead_band: Annotated[FiniteNumber, Field(ge=0, le=1000)] = 1.0
+    proportional: Annotated[FiniteNumber, GAIN] = 1.0
+    integral: Annotated[FiniteNumber, GAIN] = 0.1
+    dead_band: Annotated[FiniteNumber, GAIN] = 1.0
 
 
 class AdaptiveSection(Section):
     """A policy that decides from the data when to publish a new level, with the keys of all policies."""
 
     policy: Annotated[str, BeforeValidator(one_of(POLICIES))]
-    samples: Annotated[int, Field(ge=1)] | None = None
-    threshold: Annotated[FiniteNumber, Field(ge=0, le=1e30)] | None = None
-    decisions: Annotated[FiniteNumber, Field(gt=0, lt=1)] | None = None
+    samples: int | None = None
+    threshold: Annotated[FiniteNumber, THRESHOLD] | None = None
+    decisions: Annotated[FiniteNumber, PROPORTION] | None = None
     gains: GainsSection | None = None
     interval: Length | None = None
-    weights: Annotated[list[FiniteNumber], AfterValidator(_weights)] | None = None
+    weights: Annotated[list[FiniteNumber], Field(min_length=1)] | None = None
     smooth: Smooth | None = None
 
     @model_validator(mode="before")
@@ -74,6 +67,8 @@ class AdaptiveSection(Section):
         unknown = [name for name in given if name not in known]
         refuse(((name,), f"policy {self.policy} does not have this key; remove it") for name in unknown)
         refuse(((), f"{name}: missing; {what}") for name, what in policy.missing.items() if name not in given)
+        with refused():
+            self.choice(every=1)
         return self
 
     def _given(self) -> dict[str, Any]:
@@ -109,6 +104,12 @@ class StrategySection(Section):
     factorised: FilterForm | None = None
     direct: DirectSection | None = None
     adaptive: AdaptiveSection | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        with refused("tree" if self.direct is None else "direct"):
+            self.choice()
+        return self
 
     def choice(self) -> Choice:
         """Return the settings that the section fixes for the planner."""

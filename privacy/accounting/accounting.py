@@ -18,7 +18,7 @@ from privacy.accounting.composition import (
     paper_epsilon,
 )
 from privacy.bisection import last_holding
-from privacy.checks import at_least, positive
+from privacy.checks import DELTA, at_least, positive
 from privacy.counted import counted
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.problems import RuleError, enforce, placed
@@ -63,8 +63,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
-        if not 0 <= self.delta < 1:
-            raise ValueError(f"delta={self.delta} must be at least 0 and below 1")
+        DELTA.check("delta", self.delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

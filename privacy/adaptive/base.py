@@ -19,7 +19,7 @@ from privacy.adaptive.carry import AdaptiveCarry, Ints
 from privacy.adaptive.samples import Sample
 from privacy.adaptive.scales import Scales
 from privacy.cells.base import Reading, Sketcher
-from privacy.checks import at_least
+from privacy.checks import Limits, at_least
 from privacy.columns import Column
 from privacy.noise.kinds import NOISE, Mechanism
 from privacy.problems import RuleError
@@ -271,6 +271,10 @@ def usual_share(distances: int, noise: Mechanism) -> float:
     return 1 / ((3 if NOISE[noise].pure else 1.5) + math.sqrt(distances))
 
 
+THRESHOLD = Limits(0, 1e30)
+"""Limits of a threshold in a spec, far below the largest number of grid steps."""
+
+
 def check_samples(samples: int, period: Period) -> None:
     """Refuse a number of samples that the period cannot have.
 
@@ -279,10 +283,9 @@ def check_samples(samples: int, period: Period) -> None:
     """
     # The first window is always sampled, so with one sample for everything there would be no decisions.
     least = 2 if period.span is None else 1
-    if samples < least:
-        raise RuleError(f"samples={samples} must be at least {least}", "samples")
+    at_least("samples", samples, least)
     if samples > period.among:
-        raise RuleError(f"samples={samples} must be at most the number of windows, {period.among}", "samples")
+        raise RuleError(f"expected at most the number of windows, {period.among}, not {samples}", "samples")
 
 
 def runs_of_samples(samples: int, period: Period, *, fresh: bool) -> tuple[int, int]:

@@ -30,6 +30,7 @@ from privacy.adaptive.deciding import SAMPLES, CountingRule, Deciding
 from privacy.adaptive.scales import Scales
 from privacy.adaptive.spending import unspent
 from privacy.adaptive.step import Sampled
+from privacy.checks import Limits
 from privacy.noise.kinds import Mechanism
 
 FARTHEST = 60.0
@@ -40,6 +41,10 @@ LONGEST = 1000.0
 
 RESERVE = 10.0
 """Default reserve of new releases; for the reason see docs/decisions/adaptive-thresholds.md."""
+
+
+GAIN = Limits(0, 1000)
+"""Limits of each gain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +62,9 @@ class Gains:
     dead_band: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("proportional", "integral", "dead_band"):
-            if not 0 <= getattr(self, name) <= 1000:
-                raise ValueError(f"gains.{name}={getattr(self, name)} must lie between 0 and 1000")
+        GAIN.check("gains.proportional", self.proportional)
+        GAIN.check("gains.integral", self.integral)
+        GAIN.check("gains.dead_band", self.dead_band)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

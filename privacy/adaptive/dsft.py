@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, check_samples, usual_share
+from privacy.adaptive.base import THRESHOLD, AdaptiveTerms, Period, Publication, Rule, check_samples, usual_share
 from privacy.adaptive.carry import AdaptiveCarry
 from privacy.adaptive.deciding import SAMPLES, CountingRule, Deciding
 from privacy.adaptive.scales import Scales
@@ -41,6 +41,9 @@ class Dsft(Deciding):
     samples: int
     threshold: float
     decisions: float | None = None
+
+    def __post_init__(self) -> None:
+        THRESHOLD.check("threshold", self.threshold)
 
     def settled(self, terms: AdaptiveTerms) -> Rule:
         check_samples(self.samples, terms.period)

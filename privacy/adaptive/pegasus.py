@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, Stepped
+from privacy.adaptive.base import THRESHOLD, AdaptiveTerms, Period, Publication, Rule, Stepped
 from privacy.adaptive.carry import AdaptiveCarry, Ints
 from privacy.adaptive.samples import Sample
 from privacy.adaptive.scales import Scales
@@ -124,6 +124,9 @@ class Pegasus:
     threshold: float
     smooth: Smooth = "mean"
     decisions: float | None = None
+
+    def __post_init__(self) -> None:
+        THRESHOLD.check("threshold", self.threshold)
 
     def settled(self, terms: AdaptiveTerms) -> Rule:
         return PegasusRule(

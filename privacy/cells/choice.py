@@ -5,7 +5,11 @@ from typing import Literal
 
 from privacy.cells.averages import Workload
 from privacy.cells.boxes import Range
-from privacy.problems import RuleError
+from privacy.checks import PROPORTION, Limits
+from privacy.problems import RuleError, placed
+
+BRANCHING, HEIGHT = Limits(2, 1024), Limits(1, 8)
+"""Limits of a tree over cells, and of a kdtree, in a spec."""
 
 Purpose = Workload | Literal["listed", "levels"]
 """Purpose of cells: a workload; single cells and the listed ranges, with equal weight; or those of a hierarchy."""
@@ -28,7 +32,7 @@ class CellChoice:
         splits: of a kdtree, the share of a sample's budget for choosing splits.
 
     Raises:
-        RuleError: ranges are listed but not requested, or requested but not listed.
+        RuleError: ranges are listed but not requested, or requested but not listed; or a setting is outside its range.
         ValueError: shares are not one for the cells and one for each marginal, all above 0.
     """
 
@@ -42,6 +46,10 @@ class CellChoice:
     splits: float | None = None
 
     def __post_init__(self) -> None:
+        with placed("cells"):
+            BRANCHING.check("branching", self.branching)
+            HEIGHT.check("height", self.height)
+            PROPORTION.check("splits", self.splits)
         if bool(self.listed) != (self.workload == "listed"):
             raise RuleError(
                 "for: listed is for ranges that are published; add {ranges: ...} to publish, or use ranges", "cells"

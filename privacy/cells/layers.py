@@ -66,7 +66,7 @@ class Layers:
         if len(self.weights) != len(self.sizes):
             raise ValueError(f"weights={self.weights}: one for each of {len(self.sizes)} layers")
         for weight in self.weights:
-            at_least("weight", weight, 1)
+            at_least("weights", weight, 1)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privacy.checks import between
+from privacy.constraint import MOST_COUNTED
 from privacy.local.chance import Flags, Ints
-
-MOST_COUNTED = 1_000_000_000
-"""Largest number of changes, or of windows, in a bound."""
+from privacy.problems import RuleError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +25,9 @@ class LocalBound:
 
     def __post_init__(self) -> None:
         if (self.at_most is None) == (self.within is None):
-            raise ValueError("give at_most or within, one of them")
-        if self.at_most is not None:
-            between("at_most", self.at_most, 1, MOST_COUNTED)
-        if self.within is not None:
-            between("within", self.within, 0, MOST_COUNTED)
+            raise RuleError("expected one of at_most: 4 and within: 14d")
+        between("at_most", self.at_most, 1, MOST_COUNTED)
+        between("within", self.within, 0, MOST_COUNTED)
 
     def counts(self, used: Ints, first: Ints, window: int) -> Flags:
         """Return whether a change in this window counts, bool [people].

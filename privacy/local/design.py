@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
-from privacy.checks import between
+from privacy.checks import DELTA, between, positive
 from privacy.local.basis import Basis
 from privacy.local.bound import LocalBound, ReportTerms, differing
 from privacy.local.mutation_space import MutationSpace
@@ -36,6 +36,17 @@ MOST_EPSILON = 50
 
 MOST_WINDOWS = 10_000_000
 """Largest number of windows: reports number windows by 32 bits, and layers, whose spans at least double, by 8."""
+
+
+def check_parameters(epsilon: float, delta: float) -> None:
+    """Refuse privacy parameters that no design can have.
+
+    Raises:
+        RuleError: a parameter is outside its range.
+    """
+    positive("epsilon", epsilon)
+    between("epsilon", epsilon, 0, MOST_EPSILON)
+    DELTA.check("delta", delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +92,7 @@ class Design:
 
     def __post_init__(self) -> None:
         between("windows", self.windows, 1, MOST_WINDOWS)
-        if not 0 < self.epsilon <= MOST_EPSILON:
-            raise ValueError(f"epsilon={self.epsilon} must be above 0 and at most {MOST_EPSILON}")
-        if not 0 <= self.delta < 1:
-            raise ValueError(f"delta={self.delta} must be at least 0 and below 1")
+        check_parameters(self.epsilon, self.delta)
         if self.basis.answers != self.answers:
             raise ValueError(f"questions: for {self.basis.answers} answers, but the design has {self.answers}")
         self._check_layers()

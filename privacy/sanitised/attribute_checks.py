@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from privacy.checks import positive
+from privacy.checks import DELTA, between, positive
 from privacy.noise.sampling import LARGEST_SCALE
 from privacy.sanitised.grid import Grid
 
@@ -12,27 +12,15 @@ LARGEST_EPSILON = 40.0
 SMALLEST_EPSILON = 1e-9
 
 
-def refuse_epsilon(name: str, epsilon: float) -> None:
-    positive("epsilon", epsilon)
-    if epsilon > LARGEST_EPSILON:
-        raise ValueError(f"{name}: epsilon={epsilon} protects nothing; at most {LARGEST_EPSILON:g}")
-    if epsilon < SMALLEST_EPSILON:
-        raise ValueError(f"{name}: epsilon={epsilon} tells nothing; at least {SMALLEST_EPSILON:g}")
-
-
-def refuse_budget(name: str, epsilon: float, delta: float) -> None:
+def refuse_budget(epsilon: float, delta: float) -> None:
     """Refuse a budget that an attribute cannot have.
 
-    Args:
-        name: name of the attribute, for the message.
-        epsilon, delta: its parameters.
-
     Raises:
-        ValueError: a parameter is outside its range.
+        RuleError: a parameter is outside its range.
     """
-    refuse_epsilon(name, epsilon)
-    if not 0 <= delta < 1:
-        raise ValueError(f"{name}: delta={delta} must be at least 0 and below 1")
+    positive("epsilon", epsilon)
+    between("epsilon", epsilon, SMALLEST_EPSILON, LARGEST_EPSILON)
+    DELTA.check("delta", delta)
 
 
 def refuse_wide(name: str, scale: float) -> None:

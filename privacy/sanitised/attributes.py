@@ -8,10 +8,9 @@ Each attribute has a separate mechanism. A record of several attributes costs th
 their deltas (docs/proofs/sanitised.md), and any function of sanitised records costs nothing more.
 """
 
-from privacy.sanitised.attribute_checks import LARGEST_EPSILON
 from privacy.sanitised.grid_attributes import Curve, Number
 from privacy.sanitised.listed_attributes import Category, Subset
 
-__all__ = ["LARGEST_EPSILON", "Attribute", "Category", "Curve", "Number", "Subset"]
+__all__ = ["Attribute", "Category", "Curve", "Number", "Subset"]
 
 Attribute = Number | Category | Subset | Curve

@@ -64,8 +64,7 @@ class CurveNoise:
     def __post_init__(self) -> None:
         at_least("points", self.points, 1)
         at_least("steps", self.steps, 1)
-        if self.total is not None:
-            at_least("total", self.total, 1)
+        at_least("total", self.total, 1)
         positive("epsilon", self.epsilon)
         if self.scale < LEAST[self.distribution](self.points, self.steps, self.total, self.epsilon, self.delta):
             raise ValueError(f"scale={self.scale} is too small for epsilon={self.epsilon}, delta={self.delta}")

@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy.checks import between
 from privacy.upward import above, exp_below, log_above
 
 Exact = int | str | Fraction
@@ -82,8 +83,7 @@ class FiniteMechanism:
 
     def least_delta(self, epsilon: float) -> Loss:
         """Return the least delta with which the mechanism is (epsilon, delta)-private, for epsilon >= 0."""
-        if not 0 <= epsilon <= LARGEST_EPSILON:
-            raise ValueError(f"epsilon={epsilon} must be at least 0 and at most {LARGEST_EPSILON:,}")
+        between("epsilon", epsilon, 0, LARGEST_EPSILON)
         return self._worst(exp_below(epsilon))
 
     def least_epsilon(self, delta: Exact | float = 0) -> float:

@@ -10,10 +10,10 @@ from privacy.counted import counted
 from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution
 from privacy.noise.kinds import NOISE, PURE
 from privacy.noise.odds import Integers
+from privacy.problems import RuleError
 from privacy.sanitised.attribute_checks import (
     missing_step,
     refuse_budget,
-    refuse_epsilon,
     refuse_wide,
 )
 from privacy.sanitised.curve_noise import CurveMetric, CurveNoise
@@ -62,7 +62,7 @@ class Number(OnGrid):
     scale: float
 
     def __post_init__(self) -> None:
-        refuse_budget(self.name, self.epsilon, self.delta)
+        refuse_budget(self.epsilon, self.delta)
         if not 0 <= self.missing <= self.grid.steps:
             raise ValueError(f"missing={self.missing} is no step of the grid")
         refuse_wide(self.name, self.scale)
@@ -79,7 +79,7 @@ class Number(OnGrid):
             missing: the number that replaces a missing one; None: the middle of the range.
             epsilon, delta: privacy parameters of the attribute.
         """
-        refuse_epsilon(name, epsilon)
+        refuse_budget(epsilon, delta)
         return Number(
             name=name,
             grid=grid,
@@ -153,7 +153,7 @@ class Curve(OnGrid):
     noise: CurveNoise
 
     def __post_init__(self) -> None:
-        refuse_budget(self.name, self.epsilon, self.delta)
+        refuse_budget(self.epsilon, self.delta)
         refuse_wide(self.name, self.noise.scale)
         if (self.noise.points, self.noise.steps) != (len(self.points), self.grid.steps):
             raise ValueError(f"{self.name}: the noise is for curves of another size")
@@ -186,10 +186,10 @@ class Curve(OnGrid):
         Raises:
             ValueError: the total is less than a step, or sums of it would overflow.
         """
-        refuse_epsilon(name, epsilon)
+        refuse_budget(epsilon, delta)
         most = None if total is None else math.floor(total / grid.step * (1 + 1e-12))
         if most is not None and most < 1:
-            raise ValueError(f"total={total} is less than a step of {grid.step}")
+            raise RuleError(f"less than a step, {grid.step:g}", "total")
         if (len(points) * grid.steps if most is None else most) > MOST_STEPS:
             raise ValueError("a curve of more than 2^30 steps in total; take a larger step")
         return Curve(

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from privacy.checks import at_least
 from privacy.counted import counted
 from privacy.noise.odds import Integers
-from privacy.sanitised.attribute_checks import refuse_budget, refuse_epsilon
+from privacy.sanitised.attribute_checks import refuse_budget
 from privacy.sanitised.finite import Exact
 from privacy.sanitised.grid import Floats
 from privacy.sanitised.lower_bounds import finite_bound, packing_bound, sets_bound
@@ -53,7 +54,7 @@ class Category(OfValues):
     distances: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        refuse_budget(self.name, self.epsilon, self.delta)
+        refuse_budget(self.epsilon, self.delta)
         if self.response.values != len(self.values) or not 0 <= self.missing < len(self.values):
             raise ValueError(f"{self.name}: the response is for another number of values")
         if not self.response.covers(self.epsilon, self.delta):
@@ -80,7 +81,8 @@ class Category(OfValues):
             distances: float64 [values, values], a metric; if given, the worst expected distance is minimised.
             probabilities: a table of the user, [values][values], instead of a response that is chosen here.
         """
-        refuse_epsilon(name, epsilon)
+        refuse_budget(epsilon, delta)
+        at_least("values", len(values), 2)
         response: RandomisedResponse | MetricResponse
         if probabilities is not None:
             response = MetricResponse.own(probabilities, epsilon=epsilon, delta=delta)
@@ -154,7 +156,7 @@ class Subset(OfValues):
     response: SubsetResponse
 
     def __post_init__(self) -> None:
-        refuse_budget(self.name, self.epsilon, self.delta)
+        refuse_budget(self.epsilon, self.delta)
         if self.response.elements != len(self.values):
             raise ValueError(f"{self.name}: the response is for another number of elements")
         if self.response.delta_at(self.epsilon) > Fraction(self.delta):
@@ -172,7 +174,7 @@ class Subset(OfValues):
             at_most: largest number of elements of a set that count, the first in the list; None: all.
             epsilon, delta: privacy parameters of the attribute.
         """
-        refuse_epsilon(name, epsilon)
+        refuse_budget(epsilon, delta)
         response = SubsetResponse.optimal(len(values), at_most=at_most, epsilon=epsilon, delta=delta)
         return Subset(name=name, values=tuple(values), epsilon=epsilon, delta=delta, response=response)
 

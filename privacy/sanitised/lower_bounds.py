@@ -8,13 +8,14 @@ many times larger. The largest of all applicable bounds is shown.
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.checks import at_least, positive
+from privacy.checks import DELTA, at_least, between, positive
 from privacy.upward import below, exp_above
 
 Floats = NDArray[np.float64]
@@ -207,7 +208,5 @@ def _packed(far: Floats, least: float) -> list[int]:
 
 def _check(distance: float, epsilon: float, delta: float) -> None:
     positive("distance", distance)
-    if not (epsilon >= 0 and math.isfinite(epsilon)):
-        raise ValueError(f"epsilon={epsilon} must be at least 0 and finite")
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta={delta} must be at least 0 and below 1")
+    between("epsilon", epsilon, 0, sys.float_info.max)
+    DELTA.check("delta", delta)

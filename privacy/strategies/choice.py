@@ -5,8 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from privacy.checks import Limits
+from privacy.problems import RuleError
+
 Refine = Literal["none", "subtraction", "bottom_up", "least_squares"]
 FilterForm = Literal["square_root", "leaky", "window", "arma"]
+
+BRANCHING, HEIGHT = Limits(2, 1024), Limits(1, 40)
+"""Limits of a tree in a spec."""
 
 REFINES: tuple[Refine, ...] = get_args(Refine)
 
@@ -30,6 +36,9 @@ class Choice:
         branching, height, refine: parameters of a tree.
         form: form of a Toeplitz factorisation.
         weights: weights of the windows, for direct levels; the list repeats if there are more windows.
+
+    Raises:
+        RuleError: a setting is outside its range; the path is its key.
     """
 
     name: str = "auto"
@@ -39,18 +48,24 @@ class Choice:
     form: FilterForm | None = None
     weights: tuple[float, ...] | None = None
 
+    def __post_init__(self) -> None:
+        BRANCHING.check("branching", self.branching)
+        HEIGHT.check("height", self.height)
+        if self.weights is not None:
+            check_weights(self.weights)
+
 
 def check_weights(weights: Sequence[float]) -> None:
     """Refuse weights by which no budget can be divided.
 
     Raises:
-        ValueError: too many weights, one outside the allowed range, or a ratio that is too large.
+        RuleError: too many weights, one outside the allowed range, or a ratio that is too large.
     """
     if not 1 <= len(weights) <= MOST_WEIGHTS:
-        raise ValueError(f"weights: expected 1 to {MOST_WEIGHTS:,} of them, not {len(weights):,}")
+        raise RuleError(f"expected 1 to {MOST_WEIGHTS:,} of them, not {len(weights):,}", "weights")
     if not all(math.isfinite(weight) and weight > 0 for weight in weights):
-        raise ValueError("weights: must be above 0: every window is published; for fewer take longer windows")
+        raise RuleError("must be above 0: every window is published; for fewer take longer windows", "weights")
     if max(weights) > LARGEST or min(weights) < 1 / LARGEST:
-        raise ValueError(f"weights: must be between {1 / LARGEST:g} and {LARGEST:g}; how many times as large counts")
+        raise RuleError(f"must be between {1 / LARGEST:g} and {LARGEST:g}; how many times as large counts", "weights")
     if max(weights) > WIDEST * min(weights):
-        raise ValueError(f"weights: the largest may be {WIDEST:g} times the smallest at most")
+        raise RuleError(f"the largest may be {WIDEST:g} times the smallest at most", "weights")

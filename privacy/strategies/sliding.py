@@ -53,8 +53,7 @@ class Sliding:
     def __post_init__(self) -> None:
         at_least("width", self.width, 1)
         at_least("every", self.every, 1)
-        if self.windows is not None:
-            at_least("windows", self.windows, self.width)
+        at_least("windows", self.windows, self.width)
 
     @property
     def parameters(self) -> dict[str, Any]:

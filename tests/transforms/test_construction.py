@@ -24,8 +24,8 @@ AGGREGATION = Aggregation(
         (lambda: Series(kind="levels"), "kind='levels' is not one of change, level, sliding, entered, left"),
         (lambda: Measure(kind="sum"), "a sum has no clamping bounds; give low= and high=, chosen without the data"),
         (lambda: Measure(kind="mean", low=1.0), "min=1.0 must be less than max=nan, and both finite"),
-        (lambda: Timeline(start=0, every=0, windows=3), "every=0 must be at least 1 microsecond"),
-        (lambda: BoundedSums(AGGREGATION, shards=0), "shards=0 must be at least 1"),
+        (lambda: Timeline(start=0, every=0, windows=3), "every: expected a duration above zero, such as 1d"),
+        (lambda: BoundedSums(AGGREGATION, shards=0), "shards: expected at least 1, not 0"),
         (
             lambda: Source(format="parquet", paths=(), entry="stay", time="at", before=None, after=None),
             "paths=() names no file; give one path or glob at least",

@@ -15,6 +15,7 @@ from functools import partial
 import apache_beam as beam
 import pyarrow as pa
 
+from privacy.checks import at_least
 from privacy.counted import counted
 from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed
 from transforms.aggregation.shard_kernel import advance_shard, sum_shard
@@ -55,8 +56,7 @@ class BoundedSums(beam.PTransform):
         exchange: str | None = None,
     ) -> None:
         super().__init__()
-        if shards < 1:
-            raise ValueError(f"shards={shards} must be at least 1")
+        at_least("shards", shards, 1)
         self._summed = Summed(aggregation, past, keep)
         self._aggregation = aggregation
         self._shards = shards

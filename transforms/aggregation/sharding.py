@@ -15,6 +15,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from privacy.checks import at_least
 from transforms.common.compact import compact
 from transforms.common.exchange import get, put
 from transforms.common.hashing import unit_hash
@@ -36,8 +37,7 @@ class ShardByUnit(beam.PTransform):
 
     def __init__(self, *, shards: int, exchange: str | None = None) -> None:
         super().__init__()
-        if shards < 1:
-            raise ValueError(f"shards={shards} must be at least 1")
+        at_least("shards", shards, 1)
         self._shards = shards
         self._exchange = exchange
 

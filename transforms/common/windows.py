@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from privacy.counted import counted
+from privacy.problems import RuleError
 
 Ints = np.ndarray
 
@@ -33,7 +34,7 @@ class Windows:
 
     def __post_init__(self) -> None:
         if self.every < 1:
-            raise ValueError(f"every={self.every} must be at least 1 microsecond")
+            raise RuleError("expected a duration above zero, such as 1d", "every")
         if self.ends is not None and (np.diff(_boundaries(self)) <= 0).any():
             raise ValueError("ends: each window must end after the one before it")
 

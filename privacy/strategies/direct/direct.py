@@ -46,8 +46,7 @@ class Direct(OfLevels):
     windows: int | None
 
     def __post_init__(self) -> None:
-        if self.windows is not None:
-            at_least("windows", self.windows, 1)
+        at_least("windows", self.windows, 1)
 
     def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> StepResult:
         """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`)."""

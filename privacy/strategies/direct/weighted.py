@@ -55,8 +55,7 @@ class WeightedLevels(OfLevels):
     shares: Shares
 
     def __post_init__(self) -> None:
-        if self.windows is not None:
-            at_least("windows", self.windows, 1)
+        at_least("windows", self.windows, 1)
         at_least("shares", min(self.shares.parts, default=0), 1)
         check_weights(self.worth)
         positive("least", self.shares.least)

@@ -22,7 +22,7 @@ Everything is float64 and within about 1e-13 of the true series; exact sums need
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.checks import at_least
+from privacy.checks import at_least, between
 
 Floats = NDArray[np.float64]
 
@@ -46,8 +46,7 @@ def window(count: int, leak: float) -> Floats:
     [1.0, 0.25, 0.09375]
     """
     at_least("count", count, 1)
-    if not 0 <= leak <= 1:
-        raise ValueError(f"leak={leak} must lie between 0 and 1")
+    between("leak", leak, 0, 1)
     ratios = np.ones(count)
     ratios[1:] = (1 - leak) * (1 - 0.5 / np.arange(1.0, count))
     return np.asarray(np.cumprod(ratios), dtype=np.float64)

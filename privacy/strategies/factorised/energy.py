@@ -245,8 +245,7 @@ def _checked(c: Floats, windows: int | None) -> Floats:
     c = np.asarray(c, dtype=np.float64)
     if c.ndim != 1 or len(c) == 0 or not np.isfinite(c).all() or c.min() < 0:
         raise ValueError("coefficients must be one row of finite numbers that are not negative")
-    if windows is not None:
-        at_least("windows", windows, 1)
+    at_least("windows", windows, 1)
     length = len(c) + 1 if windows is None else windows
     return np.concatenate((c[:length], np.zeros(max(0, length - len(c)))))
 

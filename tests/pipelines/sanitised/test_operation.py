@@ -353,7 +353,7 @@ BAD = [
     ("missing: none", "missing: none, at_most: 2", "4: columns[0].at_most: only for kind: set; remove it"),
     ("missing: none", "missing: none, distances: [[0, 1]]", "4: columns[0].distances: expected 3 rows of 3"),
     ("missing: none", "missing: none, distances: [[0, 1, 9], [1, 0, 1], [9, 1, 0]]", "this is not a metric"),
-    ("epsilon: 4.0", "epsilon: 400", "7: columns[3].epsilon: expected at most 40.0"),
+    ("epsilon: 4.0", "epsilon: 400", "7: columns[3].epsilon: expected at most 40, not 400"),
     ("points: [h0, h1]", "points: [h0, age]", "7: columns[3]: column 'age' is sanitised in columns[1] already"),
     ("name: age", "name: person", "5: columns[1]: the column of names (records.entry) is never published"),
     ("format: csv, path", "format: snapshots, path", "2: records.format: expected one of parquet, csv, jsonl"),

@@ -298,19 +298,19 @@ def test_unprovable_budgets_are_refused(mechanism, accounting, message):
 
 
 def test_an_empty_release_is_refused():
-    with pytest.raises(ValueError, match="number of measurements=0 must be at least 1"):
+    with pytest.raises(ValueError, match="number of measurements: expected at least 1, not 0"):
         calibrated((), Budget(epsilon=1), "laplace", "naive")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf])
 def test_a_budget_without_a_positive_epsilon_is_refused(epsilon):
-    with pytest.raises(ValueError, match=r"epsilon=.* must be positive and finite"):
+    with pytest.raises(ValueError, match=r"epsilon: expected a (finite )?number"):
         Budget(epsilon=epsilon)
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])
 def test_an_invalid_delta_is_refused(delta):
-    with pytest.raises(ValueError, match=r"delta=.* must be at least 0 and below 1"):
+    with pytest.raises(ValueError, match=r"delta: expected"):
         Budget(epsilon=1, delta=delta)
 
 
@@ -318,7 +318,7 @@ def test_an_invalid_delta_is_refused(delta):
 def test_a_measurement_without_sensitivity_is_refused(field):
     values = dict.fromkeys(("l1", "l2", "node_l1", "node_l2", "weight"), 1.0) | {field: 0.0}
 
-    with pytest.raises(ValueError, match=f"{field}=0.0 must be positive"):
+    with pytest.raises(ValueError, match=f"{field}: expected a number above 0"):
         Measurement(nodes=1, coordinates=1, **values)
 
 

@@ -165,15 +165,15 @@ def test_a_threshold_is_not_lowered_to_where_only_noise_triggers_samples() -> No
     [
         (lambda: Period(), "give windows"),
         (lambda: Period(windows=5, span=5), "give windows"),
-        (lambda: Period(span=0), "span=0 must be at least 1"),
-        (lambda: BaRule(period=SPAN, decisions=1.0), "decisions=1.0 must lie"),
-        (lambda: DsftRule(period=SPAN, samples=6, decisions=0.5, threshold=1), "samples=6 must be at most"),
+        (lambda: Period(span=0), "span: expected at least 1, not 0"),
+        (lambda: BaRule(period=SPAN, decisions=1.0), "decisions: expected a number below 1"),
+        (lambda: DsftRule(period=SPAN, samples=6, decisions=0.5, threshold=1), "samples: expected at most"),
         (
             lambda: DsftRule(period=Period(windows=5), samples=1, decisions=0.5, threshold=1),
-            "samples=1 must be at least 2",
+            "samples: expected at least 2, not 1",
         ),
-        (lambda: DsftRule(period=SPAN, samples=1, decisions=0.5, threshold=-1), "threshold=-1 must be"),
-        (lambda: FixedRule(period=SPAN, interval=0), "interval=0 must be"),
+        (lambda: DsftRule(period=SPAN, samples=1, decisions=0.5, threshold=-1), "threshold: expected at least 0"),
+        (lambda: FixedRule(period=SPAN, interval=0), "interval: expected at least 1"),
         (lambda: DsatRule(period=Period(windows=5), samples=2, decisions=0.5, reserve=1.0), "is for a span"),
     ],
 )

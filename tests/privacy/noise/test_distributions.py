@@ -132,9 +132,9 @@ def test_a_mechanism_is_a_value(make):
 
 @pytest.mark.parametrize("make", DISTRIBUTIONS)
 def test_wrong_parameters_are_refused(make):
-    with pytest.raises(ValueError, match=r"scale=0 must be positive"):
+    with pytest.raises(ValueError, match=r"scale: expected a number above 0"):
         make(0)
-    with pytest.raises(ValueError, match=r"terms=0 must be at least 1"):
+    with pytest.raises(ValueError, match=r"terms: expected at least 1, not 0"):
         make(1.0).half_width(0)
-    with pytest.raises(ValueError, match=r"confidence=1.0 must lie strictly between 0 and 1"):
+    with pytest.raises(ValueError, match=r"confidence: expected a number below 1"):
         make(1.0).half_width(1, 1.0)

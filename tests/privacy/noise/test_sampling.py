@@ -37,7 +37,7 @@ def test_a_draw_longer_than_a_chunk_is_filled_to_its_end(sample, monkeypatch):
 @pytest.mark.parametrize("sample", SAMPLERS)
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_scale_that_is_not_positive_and_finite_is_refused(sample, scale):
-    with pytest.raises(ValueError, match=r"scale=.* must be positive and finite"):
+    with pytest.raises(ValueError, match=r"scale: expected a (finite )?number"):
         sample(scale=scale, size=1)
 
 
@@ -56,7 +56,7 @@ def test_the_largest_scale_does_not_saturate(sample):
 
 
 def test_a_negative_size_is_refused():
-    with pytest.raises(ValueError, match="size=-1 must be at least 0"):
+    with pytest.raises(ValueError, match="size: expected at least 0, not -1"):
         discrete_laplace(scale=1.0, size=-1)
 
 

@@ -218,7 +218,11 @@ def test_a_missing_unknown_or_wrong_member_is_named() -> None:
             "queries[0].parts: expected each series of the query once",
         ),
         (("queries", 0, "parts", 0, "noise"), [], "queries[0].parts[0].noise: expected one for each of 1 components"),
-        (("queries", 0, "parts", 0, "noise", 0, "scale"), (0.0).hex(), "queries[0].parts[0].noise[0]: scale=0.0 must"),
+        (
+            ("queries", 0, "parts", 0, "noise", 0, "scale"),
+            (0.0).hex(),
+            "queries[0].parts[0].noise[0]: scale: expected a number above 0",
+        ),
         (("queries", 0, "components", 0, "high"), 3, "queries[0].components: sums so far are on another grid"),
         (("queries", 1, "parts", 0, "strategy", "kind"), "wavelet", "strategy.kind: expected one of tree, sliding"),
         (
@@ -226,8 +230,8 @@ def test_a_missing_unknown_or_wrong_member_is_named() -> None:
             2**21,
             "strategy.kernel: coefficients: from 2^20",
         ),
-        (("queries", 0, "parts", 0, "strategy", "branching"), 1, "strategy: branching=1 must be at least 2"),
-        (("promise", "constraint", "changes"), 0, "promise.constraint: at_most=0 must be at least 1"),
+        (("queries", 0, "parts", 0, "strategy", "branching"), 1, "strategy: branching: expected at least 2, not 1"),
+        (("promise", "constraint", "changes"), 0, "promise.constraint: at_most: expected at least 1, not 0"),
     ],
 )
 def test_errors_are_reported_with_their_place(where: tuple[str | int, ...], value: Any, message: str) -> None:

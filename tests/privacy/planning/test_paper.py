@@ -85,8 +85,8 @@ def test_most_span_is_the_most_ranges_that_any_start_meets(steps, span):
 @pytest.mark.parametrize(
     ("ends", "span", "message"),
     [
-        ([], 3, "number of ends=0 must be at least 1"),
-        ([1], -1, "span=-1 must be at least 0"),
+        ([], 3, "number of ends: expected at least 1, not 0"),
+        ([1], -1, "span: expected at least 0, not -1"),
         ([1, 1], 3, "ends must increase"),
     ],
 )
@@ -221,5 +221,5 @@ def test_a_tree_wins_only_if_counting_says_so(width, every, branching, span, def
 
 @pytest.mark.parametrize(("width", "every", "span"), [(0, 1, 0), (1, 0, 0), (5, 1, -1)])
 def test_invalid_windows_are_refused(width, every, span):
-    with pytest.raises(ValueError, match="must be at least"):
+    with pytest.raises(ValueError, match="expected at least"):
         paper.derived_wins(width, every, 2, definition="pure", span=span)

@@ -140,5 +140,5 @@ def test_more_than_65536_shards_keep_units_together() -> None:
 
 
 def test_zero_shards_are_refused() -> None:
-    with pytest.raises(ValueError, match="shards=0 must be at least 1"):
+    with pytest.raises(ValueError, match="shards: expected at least 1, not 0"):
         ShardByUnit(shards=0)

@@ -149,7 +149,7 @@ def test_a_block_as_long_as_the_span_is_refused_if_windows_can_be_shorter() -> N
         (lambda: Windows(start=5, every=1, ends=(5,)), "each window must end after"),
         (lambda: DAYS.end(6), "known for 5 windows, not for 6"),
         (lambda: Timeline(start=0, every=1, windows=2, ends=(4,)), "has 1 window, but windows=2"),
-        (lambda: dataclasses.replace(DAYS, every=0), "every=0 must be at least 1 microsecond"),
+        (lambda: dataclasses.replace(DAYS, every=0), "every: expected a duration above zero"),
     ],
 )
 def test_invalid_windows_are_refused(make, error: str) -> None:

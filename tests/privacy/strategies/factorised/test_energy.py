@@ -306,5 +306,5 @@ def test_horizons_and_spans_below_one_are_refused():
         lambda: columns(np.ones(1), 0, 1),
         lambda: within(np.ones(1), 1, 0),
     ):
-        with pytest.raises(ValueError, match="must be at least"):
+        with pytest.raises(ValueError, match="expected at least"):
             refused()

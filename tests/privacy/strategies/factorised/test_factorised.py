@@ -266,7 +266,7 @@ def test_values_beyond_64_bits_are_refused():
         (lambda: Coefficients(ends=True), 10, "leak=0.0 must be above 0"),
         (lambda: Coefficients(leak=1.5, ends=True), 10, "leak=1.5 must be above 0"),
         (lambda: Coefficients(leak=-0.5), 10, "leak=-0.5 must be above 0"),
-        (lambda: Coefficients(), 0, "windows=0 must be at least 1"),
+        (lambda: Coefficients(), 0, "windows: expected at least 1, not 0"),
         (lambda: Exponentials(poles=()), 10, "at least two"),
         (lambda: Exponentials(poles=((0, 0, 60_000), (3, 4, 5_536))), 10, "the last"),
         (lambda: Exponentials(poles=((0, 0, 60_000), (256, 9, 5_000), (1, 0, 536))), 10, "2\\^8"),

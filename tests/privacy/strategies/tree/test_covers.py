@@ -114,5 +114,5 @@ def test_walks_are_as_short_as_any(branching, height, windows, cut):
 
 def test_covers_refuse_an_invalid_forest():
     for wrong in ({"branching": 1, "height": 2}, {"branching": 2, "height": 0}):
-        with pytest.raises(ValueError, match="must be at least"):
+        with pytest.raises(ValueError, match="expected at least"):
             cover_runs(BEGINS, ENDS, **wrong)

@@ -286,9 +286,9 @@ def test_layers_that_do_not_fit_have_no_nodes():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"branching": 1}, "branching=1 must be at least 2"),
-        ({"height": 0}, "height=0 must be at least 1"),
-        ({"windows": 0}, "windows=0 must be at least 1"),
+        ({"branching": 1}, "branching: expected at least 2, not 1"),
+        ({"height": 0}, "height: expected at least 1, not 0"),
+        ({"windows": 0}, "windows: expected at least 1, not 0"),
     ],
 )
 def test_an_invalid_forest_is_refused(wrong, message):
@@ -300,7 +300,7 @@ def test_an_invalid_forest_is_refused(wrong, message):
 
 
 def test_spans_below_one_and_negative_numbers_of_changes_are_refused():
-    with pytest.raises(ValueError, match="k=-1 must be at least 0"):
+    with pytest.raises(ValueError, match="k: expected at least 0, not -1"):
         most_odd(-1, branching=2, height=3, windows=None)
-    with pytest.raises(ValueError, match="span=0 must be at least 1"):
+    with pytest.raises(ValueError, match="span: expected at least 1, not 0"):
         most_odd_within(0, branching=2, height=3, windows=None)
