@@ -40,7 +40,7 @@ COMMANDS = {
     ),
     "run": Command("pipelines.run", "publish the windows that have closed", pipeline=True),
     "evaluate": Command(
-        "pipelines.evaluate", "private: compare the mechanism with the truth; publishes nothing", pipeline=True
+        "pipelines.evaluate", "private: measure the errors of a spec on the data; publishes nothing", pipeline=True
     ),
     "ledger": Command("pipelines.ledger", "show what a release has published and spent"),
     "metrics": Command("pipelines.metrics", "print the state of a release in Prometheus's text format"),

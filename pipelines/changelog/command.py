@@ -57,12 +57,12 @@ def _source(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="from_",
         metavar="COLUMN",
-        help="Column with the start of the stay, if each row is one. Needs --to.",
+        help="Column with the start of the stay, if each row is a stay. Requires --to.",
     )
     add(
         "--to",
         metavar="COLUMN",
-        help="Column with the end of the stay, if each row is one; empty until then. Needs --from.",
+        help="Column with the end of the stay, if each row is a stay; empty while it lasts. Requires --from.",
     )
     add(
         "--before",

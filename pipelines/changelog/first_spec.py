@@ -30,7 +30,7 @@ changelog:
 {start}{every}{until}{calendar}queries:
   - name: {name}
     measure: {measure}
-{by}    publish: [level]  # how many are there at the end of each window; entered, left: have come, have left
+{by}    publish: [level]  # the number at the end of each window; entered, left: arrivals and departures
     # where: "column = 'value'"  # in SQL, over the columns of one state
 {examples}output:
   public: releases/{release}/public  # safe to publish

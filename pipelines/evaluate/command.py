@@ -28,9 +28,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--runs", metavar="N", type=count, default=10, help="Sample the noise N times. Default: %(default)s."
     )
     parser.add_argument(
-        "--truth", metavar="FILE", help="Write exact and bounded numbers to FILE, a private Parquet file."
+        "--truth", metavar="FILE", help="Write the numbers without noise to FILE, a private Parquet file."
     )
-    parser.add_argument("--compare", metavar="SPEC", nargs="+", help="Show the errors of these specs next to its own.")
+    parser.add_argument(
+        "--compare", metavar="SPEC", nargs="+", help="Show the errors of these specs next to those of SPEC."
+    )
 
 
 def prepare(given: argparse.Namespace, flags: list[str]) -> Callable[[], Value]:

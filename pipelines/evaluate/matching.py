@@ -150,8 +150,9 @@ def matching_text(queries: Sequence[dict[str, Any]]) -> list[str]:
             lines.append(f"  {key}: {told}" + (f", and {left} smaller ones" if left else ""))
     lines.append("")
     lines.append(
-        "rows: mutations; matched: the entry is in the query after the row; outside: of times outside the closed "
-        "windows. units matched: were ever in the query; cut: share of these cut by the contribution bound."
+        "rows: mutations; matched: share after which the entry is in the query; outside: share with times outside the "
+        "closed windows. units: privacy units; matched: share ever in the query; cut: shares of these units, and of "
+        "their changes, that the contribution bound cuts off."
     )
     return lines
 

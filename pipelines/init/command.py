@@ -16,7 +16,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--path", metavar="FILES", help="A file of changes, or a glob in quotes.")
     add("--entry", metavar="COLUMN", help="Column with the key of the entry.")
     add("--time", metavar="COLUMN", help="Column with the time of the change, or with the start of a stay.")
-    add("--to", metavar="COLUMN", help="Column with the end of a stay, if each row is one. Default: a row is a change.")
+    add(
+        "--to",
+        metavar="COLUMN",
+        help="Column with the end of a stay, if each row is a stay. Default: a row is a change.",
+    )
     add(
         "--deleted",
         metavar="COLUMN=A,B",
@@ -31,10 +35,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--span",
         metavar="DURATION",
-        help="Protect everything that a unit does within any period of this length; `ever`: at any time. Default: 14d.",
+        help="Protect what a privacy unit does in any period of this length; `ever`: all it ever does. Default: 14d.",
     )
     add("--entries", metavar="N", help="Number of entries of an owner that count at the same time. Default: 1.")
-    add("--at-most", metavar="N", help="With --span ever: number of changes of a unit that count. Default: 4.")
+    add("--at-most", metavar="N", help="With --span ever: number of changes of a privacy unit that count. Default: 4.")
     add("--epsilon", metavar="N", help="Privacy budget of everything that is ever published. Default: 1.0.")
     add(
         "--start",

@@ -25,7 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--explain", action="store_true", help="Show all strategies, sensitivities and shares of the budget."
     )
     parser.add_argument("--html", metavar="FILE", help="Also write the plan as an HTML page to FILE.")
-    parser.add_argument("--compare", metavar="SPEC", nargs="+", help="Show the plans of these specs next to it.")
+    parser.add_argument(
+        "--compare", metavar="SPEC", nargs="+", help="Show the plans of these specs next to that of SPEC."
+    )
     parser.add_argument(
         "--vary",
         metavar="KEY=A,B",

@@ -29,10 +29,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="V",
         type=positive,
         default=0.0,
-        help="Variance of the activity of windows, relative to a mean of 1. Default: 0.",
+        help="Variance of the activity of windows, whose mean is 1: 0 if all are equally busy. Default: 0.",
     )
     add("--entries", metavar="N", type=positive, default=1.0, help="Mean number of entries of one owner. Default: 1.")
-    add("--windows", metavar="N", type=count, help="Number of windows. Default: the schedule's, or 100.")
+    add("--windows", metavar="N", type=count, help="Number of windows. Default: all, or 100 without an end.")
     add(
         "--seed",
         metavar="N",
