@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from pipelines.pages.numbers import Floats, Numbers, decimals, outstanding
 from pipelines.pages.pictures.base import Pictured
-from pipelines.pages.pictures.grid import OVER, BoxGrid, grid_of, rounded_sums
-from pipelines.pages.pictures.sums import SumErrors, half_widths_of, unknown
+from pipelines.pages.pictures.grid import OVER, BoxGrid, beyond, grid_of, rounded_sums
+from pipelines.pages.pictures.sums import SumErrors, can_be_added, half_widths_beyond, half_widths_of, unknown
 from pipelines.pages.pictures.table import PICTURES, picture_of
 from pipelines.spec.series import series_label
 from privacy.planning.plan import Plan
@@ -149,6 +149,8 @@ def chart_document(
     if grid is not None:
         return _of_grid(subject, chart, grid, times, queries) | further
     found = chart_data(chart, numbers, times=times, queries=queries)
+    for series, one in zip(found["series"], numbers, strict=True):
+        series |= _without_total(subject, one)
     drawn = {} if kind is None else {"picture": {"kind": kind, **PICTURES[kind].document(subject)}}
     return found | further | drawn
 
@@ -167,12 +169,41 @@ def _of_grid(subject: Pictured, chart: Chart, grid: BoxGrid, times: Times, queri
     document = chart_data(shown, numbers, times=times, queries=queries)
     errors, windows = SumErrors(subject, grid), _windows(numbers, queries, shown)
     for series, one in zip(document["series"], subject.numbers, strict=True):
+        series |= _without_total(subject, one)
         series["errors"] = errors.of_series(one, slice(-windows, None))
         series["unit"] = 10.0 ** -_digits(one.high[-windows:] - one.low[-windows:])
     picture = {"kind": kind, **PICTURES[kind].document(subject), **grid.document(), "sums": errors.document()}
     last = np.nan_to_num(numbers[0].value[-1]) if len(numbers[0].value) else np.zeros(len(texts))
     picture["choice"] = int(np.argmax(last.reshape(len(grid.choices), -1).sum(axis=1)))
+    if len(grid.shape) == 2:
+        edge = beyond(grid)
+        last[np.tile(edge, len(grid.choices))] = -np.inf
+        for series, one in zip(document["series"], subject.numbers, strict=True):
+            series["outside"] = _outside(subject, one, grid, slice(-windows, None))
     return document | {"open": int(np.argmax(last)), "picture": picture}
+
+
+def _outside(subject: Pictured, numbers: Numbers, grid: BoxGrid, last: slice) -> dict[str, Any]:
+    """Return the number of cells of each choice beyond the edges of a map, and their sum with its interval."""
+    sides = [len(key) for _, key in subject.query.ordered]
+    document: dict[str, Any] = {"cells": math.prod(sides) - math.prod(size - 2 for size in sides)}
+    if not can_be_added(subject):
+        return {**document, "why": unknown(subject, numbers)}
+    edge, size = beyond(grid), math.prod(grid.shape)
+    value = grid.sums(numbers.value).reshape(len(numbers.value), -1, size)[:, :, edge].sum(axis=2)
+    half = half_widths_beyond(subject, numbers, grid)
+    lines = [line_of(*(one[last, at] for one in (value, value - half, value + half))) for at in range(value.shape[1])]
+    why = unknown(subject, numbers)
+    return {**document, "lines": lines} | ({} if why is None else {"why": why})
+
+
+def _without_total(subject: Pictured, numbers: Numbers) -> dict[str, Any]:
+    """Return the sum of all cells and why it has no interval; nothing if it has one, or if the sum has no meaning."""
+    if numbers.together is not None or subject.of or not can_be_added(subject) or subject.query.discovers:
+        return {}
+    value = numbers.value.sum(axis=1)
+    gone = np.full(len(value), np.nan)
+    return {"untotalled": {"line": line_of(value, gone, gone), "why": unknown(subject, numbers) or "None is known"}}
 
 
 def _gridded(numbers: Numbers, subject: Pictured, grid: BoxGrid) -> Numbers:
@@ -203,7 +234,7 @@ def chart_data(chart: Chart, numbers: Sequence[Numbers], *, times: Times, querie
         "keys": [*chart.keys],
         "cells": chart.labels(cells),
         "of": of,
-        "open": _clearest(numbers[0], cells),
+        "open": _clearest(numbers[0], cells) if not chart.zero else _largest(numbers[0], cells),
         "zero": chart.zero,
         "called": chart.called,
         "rest": chart.rest,
@@ -219,6 +250,11 @@ def _clearest(numbers: Numbers, cells: NDArray[np.int64]) -> int:
     width = (numbers.high - numbers.low)[:, cells]
     known = np.where(np.isfinite(width), width, np.inf)
     return int(np.argmin(np.median(known, axis=0))) if len(known) else 0
+
+
+def _largest(numbers: Numbers, cells: NDArray[np.int64]) -> int:
+    """Return which of the shown cells has the largest last number."""
+    return int(np.argmax(np.nan_to_num(numbers.value[-1, cells], nan=-np.inf))) if len(numbers.value) else 0
 
 
 def labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:

@@ -56,7 +56,7 @@ class Numbers:
         return value, value - half, value + half
 
 
-def numbers_of(series: Series, table: pa.Table, query: Query, plan: Plan) -> Numbers:
+def numbers_of(series: Series, table: pa.Table, query: Query, plan: Plan, *, of_cells: bool = True) -> Numbers:
     """Return the numbers of a series from its rows.
 
     Args:
@@ -64,6 +64,7 @@ def numbers_of(series: Series, table: pa.Table, query: Query, plan: Plan) -> Num
         table: Rows of the series, number after number, each with all cells in their order.
         query: The query, with the cells of the rows.
         plan: Plan of the release.
+        of_cells: Whether the rows are the cells of the query, and not sums of them, such as marginals.
     """
     value, low, high = (
         table.column(name).to_numpy().astype(np.float64).reshape(-1, query.cells)
@@ -72,7 +73,7 @@ def numbers_of(series: Series, table: pa.Table, query: Query, plan: Plan) -> Num
     repeated = None
     if SAMPLED in table.column_names:
         repeated = ~table.column(SAMPLED).to_numpy().astype(bool).reshape(-1, query.cells)[:, 0]
-    total = _total(series, value, repeated, query, plan)
+    total = _total(series, value, repeated, query, plan) if of_cells else None
     return Numbers(series=series, value=value, low=low, high=high, total=total, repeated=repeated)
 
 
@@ -81,15 +82,23 @@ def _total(
 ) -> tuple[Floats, Floats] | None:
     """Return the sum of all cells of a count or sum with its half width, [numbers] each; None if it is not known.
 
-    The noise of different cells is independent, and the distribution of its sum is exact. Consistent cells have the
-    same sum as the noisy cells, or 0 if that is closer to the truth.
+    If each cell has its own noise, the distribution of the sum is exact. Under a strategy over cells the half width is
+    that of `slackwater answer`. Consistent cells have the same sum as the noisy cells, or 0 if that is closer to the
+    truth.
     """
     place = next(place for place, demand in enumerate(plan.demands) if demand.name == query.name)
     demand = plan.demands[place]
-    if query.cells == 1 or len(demand.measure.components) > 1 or demand.axes or demand.discover:
+    if query.cells == 1 or demand.discover or len(demand.measure.components) > 1:
         return None
-    sampled = [] if repeated is None else (~repeated).tolist()
-    widths = plan.of_series(place, series).total_errors(series, len(value), query.cells, sampled)
+    if demand.measure.distinct and not plan.promise.alone:  # a unit can be in several cells
+        return None
+    part, sampled = plan.of_series(place, series), [] if repeated is None else (~repeated).tolist()
+    if not demand.axes:
+        widths = part.total_errors(series, len(value), query.cells, sampled)
+    elif part.unsummed or not len(value) or (query.consistent and series.kind in ("level", "entered", "left")):
+        widths = None
+    else:
+        widths = part.sum_errors(series, np.ones(query.cells), np.arange(len(value)), None, sampled)[1]
     return None if widths is None else (value.sum(axis=1), widths * demand.measure.components[0].grid)
 
 

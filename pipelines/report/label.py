@@ -42,14 +42,18 @@ class Stated:
     def _pictured(self, picture: dict[str, Any], keys: list[str]) -> dict[str, Any]:
         """Return the data of a kind of chart with labels in place of the names of keys, cells and nodes."""
         found = dict(picture)
+        listed = keys
         if "axes" in picture:
             found["axes"] = [{**axis, "key": self.names.column(axis["key"])} for axis in picture["axes"]]
             listed = keys[: len(keys) - len(picture["axes"])]
-            found["choices"] = [self.names.cell(listed, choice) for choice in picture["choices"]]
         if "levels" in picture:
+            key, listed = keys[picture["at"]], [*keys[: picture["at"]], *keys[picture["at"] + 1 :]]
+            found["values"] = [self.names.cell([key], [value])[0] for value in picture["values"]]
             found["levels"] = [
-                [[*self.names.cell(keys, node[:1]), *node[1:]] for node in one] for one in picture["levels"]
+                [[*self.names.cell([key], node[:1]), *node[1:]] for node in one] for one in picture["levels"]
             ]
+        if "choices" in picture:
+            found["choices"] = [self.names.cell(listed, choice) for choice in picture["choices"]]
         return found
 
     @property

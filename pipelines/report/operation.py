@@ -196,7 +196,7 @@ def _charts(
 ) -> list[str]:
     drawn = data["queries"]
     return [
-        html.drawn(place, "slackwater show", " ".join(message(drawn[place]))),
+        html.drawn(place, "slackwater show", " ".join(message(drawn[place], [*drawn, *data.get("others", [])]))),
         html.paragraph(query.coverage, role="note"),
         differences_table(query),
         html.compared(place),

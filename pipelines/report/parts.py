@@ -100,7 +100,7 @@ def _part(
     of: str = "",
     rows: tuple[Rows, ...] = (),
 ) -> ReportPart:
-    numbers = tuple(numbers_of(series, table, query, release.plan) for series, table in tables)
+    numbers = tuple(numbers_of(series, table, query, release.plan, of_cells=not of) for series, table in tables)
     name = f"{query.name}, {of}" if of else query.name
     return ReportPart(origin=origin, query=query, name=name, of=of, within=within, numbers=numbers, rows=rows)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -355,6 +356,18 @@ return [...document.querySelectorAll('input, select, button, .plot, [role=region
 """JavaScript that lists visible controls and charts without a name for screen readers."""
 
 
+STEPS = """
+const light = (colour) => {
+  const linear = (one) => (one / 255 <= 0.04045 ? one / 255 / 12.92 : ((one / 255 + 0.055) / 1.055) ** 2.4);
+  const [red, green, blue] = colour.match(/\\d+/g).map(linear);
+  return 116 * Math.cbrt(0.2126 * red + 0.7152 * green + 0.0722 * blue) - 16;
+};
+const steps = (scale) => [...scale.querySelectorAll('i')].map((one) => light(getComputedStyle(one).backgroundColor));
+return [...document.querySelectorAll('.scale')].map(steps);
+"""
+"""JavaScript that returns the lightness (CIE L*) of each step of each scale of colours."""
+
+
 @pytest.fixture(scope="module")
 def charts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, tuple[int, dict[str, Any]]]]:
     """Return a page with charts of all kinds, and the place and the data of each."""
@@ -374,10 +387,14 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
             elsewhere.execute_script("dispatchEvent(new Event('beforeprint'))")
         assert faults(elsewhere) == []
         assert elsewhere.execute_script(NAMELESS) == []
+        scales = elsewhere.execute_script(STEPS)
+        assert max(map(len, scales)) == 6
+        for steps in scales:  # visible without hue
+            assert min([abs(one - other) for one, other in pairwise(steps)], default=14) > 12
     assert logged(elsewhere) == []
     assert elsewhere.execute_script("return performance.getEntriesByType('resource').length") == 0
     for place, one in drawn.values():
-        said = " ".join(message(one))
+        said = " ".join(message(one, [data for _, data in drawn.values()]))
         if said:
             assert text(elsewhere, f"#query-{place} .pictured .said") == said
         if said and one["picture"]["kind"] != "crossed":  # a table needs no other text
@@ -415,6 +432,12 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     elsewhere.find_element(By.CSS_SELECTOR, f"#query-{places} .pictured .plot").send_keys(Keys.ARROW_DOWN, Keys.ENTER)
     trail = text(elsewhere, f"#query-{places} .trail")
     total = text(elsewhere, f"#query-{places} .pictured .total")
+    beyond = text(elsewhere, f"#query-{stops} .pictured .legend + .note")
+    edges = elsewhere.find_elements(By.CSS_SELECTOR, f"#query-{stops} .scale")[-1].text.split()
+    jobs, data_of_jobs = drawn["jobs"]
+    Select(elsewhere.find_element(By.CSS_SELECTOR, f"#query-{jobs} .controls select")).select_by_visible_text("f")
+    elsewhere.find_element(By.CSS_SELECTOR, f"#query-{jobs} .pictured .plot").send_keys(Keys.ARROW_DOWN, Keys.ENTER)
+    below = text(elsewhere, f"#query-{jobs} .pictured .said")
     table = text(elsewhere, f"#query-{people} .crossed tbody tr:last-child")
     together = text(elsewhere, f"#query-{people} .total")
 
@@ -430,5 +453,13 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     assert trail == "all \u203a Bavaria"
     assert total.startswith("Bavaria: ")
     assert together == f"All cells: {told(drawn['people, total'][1]['series'][0]['cells'][0], -1)}"
+    lines = [line["v"][STORM] for line in data["series"][0]["cells"][: 14 * 11]]
+    inside = [lines[row * 11 + column] for row in range(1, 13) for column in range(1, 10)]
+    found = re.fullmatch(r"Not on the map: 46 cells below or above its edges, with a sum of ([\d,-]+) \(.*\)\.", beyond)
+    assert found
+    assert abs(float(found[1].replace(",", "")) - (sum(lines) - sum(inside))) <= 4
+    assert float(edges[-1]) >= max(inside) > float(edges[-2])
+    leaf = data_of_jobs["series"][0]["cells"][0]
+    assert below.startswith(f"Largest: Munich: {told(leaf, -1)}.")
     assert re.fullmatch(r"all [\d,]+ ± [\d.]+ [\d,]+ ± [\d.]+ [\d,]+ ± [\d.]+", table)
     assert logged(elsewhere) == []

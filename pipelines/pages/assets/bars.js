@@ -1,7 +1,7 @@
 // Listed keys: bars with intervals for a window, the largest first.
 "use strict";
 (() => {
-  const { element, number, tick, pixels, widest, readable, label, told, unsure, doubt, hatched, colours, pictures } = slackwater;
+  const { element, number, tick, pixels, widest, readable, label, told, unsure, doubt, hatched, barsLegend, pictures } = slackwater;
   const FEW = 20;
 
   function cut(text, room) {
@@ -21,7 +21,7 @@
 
   // Bars of some lines, each with its name; `further` says more of one, `choose` takes one.
   slackwater.bars = (query, series, window, items, { room, title, printed, choose, further = () => "" }) => {
-    const shown = items.filter(({ line }) => line.v[window] !== null), { grey } = colours(printed);
+    const shown = items.filter(({ line }) => line.v[window] !== null);
     const ends = shown.flatMap(({ line }) => [line.v[window], line.lo[window], line.hi[window]]).filter((value) => value !== null);
     const places = [...shown.keys()], line = (place) => shown[place].line, value = (place) => line(place).v[window];
     const names = shown.map(({ name }) => cut(name, room * 0.36)), left = (widest(names) || 0) + 14;
@@ -34,25 +34,24 @@
       y: { label: null, type: "band", domain: places, padding: 0, tickSize: 0, tickFormat: (_, at) => names[at] },
       marks: [
         bar(places.filter(sure), "var(--bar)"),
-        bar(places.filter((place) => !sure(place)), grey),
+        bar(places.filter((place) => !sure(place)), "black"),
         query.zero ? Plot.ruleX([0], { stroke: "var(--quiet)" }) : null,
         Plot.ruleY(known, { y: (place) => place, x1: (place) => line(place).lo[window], x2: (place) => line(place).hi[window], stroke: "var(--ink)", strokeWidth: 1.4 }),
       ],
     });
-    d3.select(svg).selectAll(`[fill="${grey}"]`).attr("fill", hatched(svg, printed)).attr("stroke", grey);
+    d3.select(svg).selectAll('[fill="black"]').attr("fill", hatched(svg)).attr("stroke", "var(--hatch)");
     const [band, width] = [svg.scale("y"), +svg.getAttribute("width")];
     const frame = d3.select(svg).append("rect").attr("x", left).attr("width", width - left).attr("height", band.bandwidth).attr("fill", "currentColor")
       .attr("fill-opacity", 0.08).attr("pointer-events", "none").attr("visibility", "hidden");
-    return readable(svg, {
+    const drawn = readable(svg, {
       summary: title, count: shown.length, choose: choose && ((place) => choose(shown[place])),
       arrows: { ArrowUp: -1, ArrowDown: 1 },
       nearest: (_, down) => Math.max(0, Math.min(shown.length - 1, Math.floor((down - 6) / band.bandwidth))),
       mark: (place) => (place === null ? frame.attr("visibility", "hidden") : frame.attr("visibility", "visible").attr("y", band.apply(place))),
       text: (place) => `${shown[place].name}: ${told(series, line(place), window)}${sure(place) ? "" : `, ${doubt(query)}`}${further(shown[place])}`,
     });
+    return [...drawn, barsLegend(query, !places.every(sure))];
   };
-
-  slackwater.barsNote = (query) => `Bar: the published number. Line: its 95 % interval. Hatched: ${doubt(query)}.`;
 
   pictures.bars = (query, { choose }) => {
     let few = FEW;
@@ -61,7 +60,7 @@
       const more = element("button", { class: "more", type: "button" }, `Show ${Math.min(FEW, order.length - few)} more bars`);
       more.addEventListener("click", () => { few += FEW; choose(null); });
       const drawn = slackwater.bars(query, series, window, items, { room, title, printed, choose: ({ cell }) => choose(cell) });
-      const note = element("p", { class: "note" }, `${slackwater.barsNote(query)} Ordered by the last window${items.length < order.length ? `: the ${items.length} largest of ${order.length}` : ""}.`);
+      const note = element("p", { class: "note" }, `Ordered by the last window${items.length < order.length ? `: the ${items.length} largest of ${order.length}` : ""}.`);
       return [[...drawn, note, ...(few < order.length ? [more] : [])]];
     };
   };

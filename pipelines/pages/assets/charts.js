@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const FEW = 12; // small charts at first, and more at each press of the button
-  const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, ticks, pictures = {}, largest } = slackwater;
+  const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, ticks, pictures = {}, largest, named } = slackwater;
 
   function chart(query, series, line, { width, height, large, domain, name }) {
     const points = line.v.map((value, place) => ({
@@ -122,7 +122,9 @@
       const select = element("select", {}, ...kinds.map((text, at) => element("option", { value: String(at) }, text)));
       select.value = String(state.choice);
       select.addEventListener("change", () => { state.choice = +select.value; redraw(); });
-      controls.append(element("label", { class: "field" }, "Shown", select));
+      const { axes, at, key = at } = query.picture; // the other keys are chosen
+      const chosen = axes ? query.keys.slice(0, -axes.length) : query.keys.filter((_, place) => place !== key);
+      controls.append(element("label", { class: "field" }, chosen.join(", "), select));
     }
     const [slider, showWindow, stop] = player(query, state, () => drawPicture());
     if (make && !picture.whole) controls.append(slider);
@@ -183,36 +185,36 @@
     // The cells of a window.
     const ordered = () => (listed ? d3.sort(query.cells.keys(), (cell) => -(state.series.cells[cell].v.at(-1) ?? -Infinity)) : [...query.cells.keys()]);
 
-    // The largest number of all windows, if it is in another one.
-    function peak(places) {
+    // The largest number of all windows, if it is in another one; of what the picture shows.
+    function peak(items) {
       if (picture.whole) return [];
-      const highest = (cell) => d3.maxIndex(state.series.cells[cell].v), cell = d3.greatest(places, (one, other) => d3.max(state.series.cells[one].v) - d3.max(state.series.cells[other].v));
-      const window = highest(cell);
-      if (window < 0 || window === state.window) return [];
-      const now = d3.greatest(places.map((one) => state.series.cells[one]), (one, other) => one.v[state.window] - other.v[state.window]);
-      const [value, low] = [state.series.cells[cell].v[window], state.series.cells[cell].lo[window]];
+      const known = items.filter(({ line }) => line.v[state.window] !== null), highest = d3.greatest(items, (one, other) => d3.max(one.line.v) - d3.max(other.line.v));
+      const now = d3.greatest(known, (one, other) => one.line.v[state.window] - other.line.v[state.window])?.line;
+      const window = highest ? d3.maxIndex(highest.line.v) : -1;
+      if (window < 0 || window === state.window || !now) return [];
+      const [value, low] = [highest.line.v[window], highest.line.lo[window]];
       if (value === now.v[state.window] || (low !== null && low <= now.hi[state.window])) return []; // perhaps only by noise
       const go = element("button", { type: "button", class: "more" }, "Show it");
       go.addEventListener("click", () => { stop(); state.window = window; drawPicture(); });
-      return [element("p", { class: "note" }, `Largest of all windows: ${name(cell)}, ${when(state.series, window)}: ${told(state.series, state.series.cells[cell], window)}. `, go)];
+      return [element("p", { class: "note" }, `Largest of all windows: ${highest.name}, ${when(state.series, window)}: ${told(state.series, highest.line, window)}. `, go)];
     }
 
     function drawPicture(printed) {
       if (!make) return;
       showWindow();
       const kept = pictured.querySelector(".plot:focus") && [...pictured.querySelectorAll(".plot")].indexOf(document.activeElement);
-      const size = query.cells.length / Math.max(1, query.picture.choices?.length ?? 1);
-      const places = query.picture.axes ? d3.range(state.choice * size, (state.choice + 1) * size) : [...query.cells.keys()];
-      const said = picture.message?.(state) ?? largest(query, state.series, state.window, places, query.picture.kind === "map" ? "Largest cell" : "Largest");
+      const items = picture.items?.(state) ?? state.series.cells.map((line, cell) => ({ name: named(query, cell), line }));
+      const [said, ...more] = [].concat(picture.message?.(state) ?? largest(query, state.series, state.window, items, query.picture.kind === "map" ? "Largest cell" : "Largest"));
       // All cells together: as published, or the sum of the cells with its interval.
       const whole = [...data.queries, ...(data.others ?? [])].find((one) => one.origin === query.origin && one.part === "total" && one !== query);
-      const sum = whole?.series[query.series.indexOf(state.series)]?.cells[0] ?? state.series.total;
-      const together = sum && query.picture.kind !== "hierarchy" && query.picture.kind !== "quantiles" && !query.part
-        ? [element("p", { class: "total" }, `All cells: ${told(state.series, sum, state.window)}`)] : [];
+      const sum = whole?.series[query.series.indexOf(state.series)]?.cells[0] ?? state.series.total, { untotalled } = state.series;
+      const every = kinds.length > 1 && query.picture.axes ? `All cells, with all values of ${query.keys.slice(0, -query.picture.axes.length).join(" and ")}` : "All cells";
+      const together = (sum || untotalled) && !query.part && query.picture.kind !== "quantiles" && query.picture.kind !== "hierarchy"
+        ? [element("p", sum ? { class: "total" } : { class: "note" }, sum ? `${every}: ${told(state.series, sum, state.window)}` : `${every}: ${told(state.series, untotalled.line, state.window)}. ${untotalled.why}.`)] : [];
       const title = `${query.name}, ${state.series.label}${kinds.length > 1 ? `, ${kinds[state.choice]}` : ""}${picture.whole ? "" : `: ${when(state.series, state.window)}`}`;
-      const [main, ...others] = picture({ ...state, order: ordered() }, room(printed), `${title}. ${said}`, printed);
+      const [main, ...others] = picture({ ...state, order: ordered() }, room(printed), [`${title}.`, said, ...more].join(" "), printed);
       pictured.replaceChildren(
-        element("figure", { class: "picture" }, element("figcaption", {}, title), ...together, element("p", { class: "said" }, said), ...peak(places), ...main),
+        element("figure", { class: "picture" }, element("figcaption", {}, title), ...together, element("p", { class: "said" }, element("strong", {}, said), more.length ? ` ${more.join(" ")}` : ""), ...peak(items), ...main),
         ...others.map((one) => element("figure", { class: "picture" }, ...one))
       );
       if (kept !== null) pictured.querySelectorAll(".plot")[kept]?.focus({ preventScroll: true });

@@ -1,7 +1,7 @@
 // Several listed keys with marginals: a table of a window with margins, sums with their published intervals.
 "use strict";
 slackwater.pictures.crossed = (query, { choose }) => {
-  const { data, element, number, unsure, doubt, when } = slackwater;
+  const { data, element, number, unsure, doubt, key, legend, when } = slackwater;
   const ALL = "all", name = (cell) => JSON.stringify(cell);
   const values = query.keys.map((_, at) => [...new Set(query.cells.map((cell) => cell[at]))]);
   const others = [...query.keys.keys()].slice(2);
@@ -25,21 +25,24 @@ slackwater.pictures.crossed = (query, { choose }) => {
       select.addEventListener("change", () => { fixed.set(at, select.value); choose(null); });
       tools.append(element("label", { class: "field" }, query.keys[at], select));
     }
-    const [row, column] = query.keys, label = (one, other) => [one, other, ...others.map((at) => fixed.get(at))];
+    const long = values[0].length >= values[1].length ? [0, 1] : [1, 0]; // the key with more values goes down
+    const [row, column] = long.map((at) => query.keys[at]), label = (one, other) => [...(long[0] ? [other, one] : [one, other]), ...others.map((at) => fixed.get(at))];
+    let some = false;
     const box = (one, other) => {
       const line = of.get(name(label(one, other))), margin = one === ALL || other === ALL;
       if (!line) return element("td", { class: "number quiet" }, "\u2013");
       const low = line.lo[window], half = low === null ? "" : ` \u00b1 ${number(+((line.hi[window] - low) / 2).toPrecision(3))}`;
-      const cell = element("td", { class: `number${margin ? " margin" : ""}${unsure(query, line, window) ? " unsure" : ""}` }, number(line.v[window]), element("small", {}, half));
-      return cell;
+      const lost = unsure(query, line, window), mark = element("span", { class: "swatch hatch", role: "img", "aria-label": doubt(query) });
+      if (lost) some = true;
+      return element("td", { class: `number${margin ? " margin" : ""}` }, ...(lost ? [mark] : []), number(line.v[window]), element("small", {}, half));
     };
     const shown = (at) => (values[at].includes(ALL) ? values[at] : [...values[at], ALL]);
     const table = element("table", { class: "crossed" }, element("caption", {}, `${query.name}, ${series.label}, ${when(series, window)}`),
-      element("thead", {}, element("tr", {}, element("th", { scope: "col" }, `${row} \\ ${column}`), ...shown(1).map((value) => element("th", { scope: "col", class: "number" }, value)))),
-      element("tbody", {}, ...shown(0).map((value) => element("tr", {}, element("th", { scope: "row" }, value), ...shown(1).map((other) => box(value, other))))));
+      element("thead", {}, element("tr", {}, element("th", { scope: "col" }, `${row} \\ ${column}`), ...shown(long[1]).map((value) => element("th", { scope: "col", class: "number" }, value)))),
+      element("tbody", {}, ...shown(long[0]).map((value) => element("tr", {}, element("th", { scope: "row" }, value), ...shown(long[1]).map((other) => box(value, other))))));
     const scrolls = element("div", { class: "scrolls", role: "region", "aria-label": title }, table);
     scrolls.tabIndex = 0;
-    return [[...(others.length ? [tools] : []), scrolls, element("p", { class: "note" },
-      `all: the sum over a key, as published; \u2013: not published. \u00b1: half of the 95 % interval. Grey: ${doubt(query)}.`)]];
+    return [[...(others.length ? [tools] : []), scrolls, ...(some ? [legend(key("hatch", doubt(query)))] : []), element("p", { class: "note" },
+      "all: the sum over a key, as published; \u2013: not published. \u00b1: half of the 95 % interval.")]];
   };
 };

@@ -1,7 +1,7 @@
 // Two ordered keys: a heat map for a window; of longitude and latitude in their proportions, over an outline if there is one.
 "use strict";
 slackwater.pictures.map = (query, { choose }) => {
-  const { data, element, number, widest, readable, told, toned, unsure, doubt, hatched, legend, colours, boxed } = slackwater;
+  const { data, element, number, widest, readable, told, colouring, unsure, doubt, hatched, key, legend, named, boxed } = slackwater;
   const { axes, across, tall } = query.picture, up = 1 - across, sizes = axes.map((axis) => axis.labels.length);
   const [columns, rows] = [sizes[across] - 2, sizes[up] - 2], count = sizes[0] * sizes[1];
   // Places of the drawing go along rows, from the lowest one up; cells outside of the edges are not drawn.
@@ -29,30 +29,48 @@ slackwater.pictures.map = (query, { choose }) => {
     d3.select(svg).append("path").attr("class", "outline").attr("d", path.toString()).attr("clip-path", `url(#${clip})`).attr("fill", "none").attr("stroke", "var(--ink)").attr("stroke-width", 1.2).attr("pointer-events", "none");
   }
 
-  return ({ series, window, choice }, room, title, printed) => {
-    const line = (place) => series.cells[choice * count + cellOf(place)];
+  // A ring around the largest square, of ink and paper, so that it is visible on all colours.
+  function ringed(svg, { x1, x2, y1, y2 }, x, y) {
+    for (const [stroke, width] of [["var(--paper)", 4], ["var(--ink)", 2]])
+      d3.select(svg).append("rect").attr("class", "ring").attr("x", x.apply(x1)).attr("y", y.apply(y2)).attr("width", x.apply(x2) - x.apply(x1)).attr("height", y.apply(y1) - y.apply(y2))
+        .attr("fill", "none").attr("stroke", stroke).attr("stroke-width", width).attr("pointer-events", "none");
+  }
+
+  // The squares of a choice, each with its name and line: what the main message is about.
+  const items = ({ series, choice }) => places.map((place) => {
+    const cell = choice * count + cellOf(place);
+    return { name: named(query, cell), line: series.cells[cell], cell };
+  });
+
+  // What is published and not drawn: the cells below and above the edges, with their sum.
+  function beyond({ series, window, choice }) {
+    const { cells, why, lines } = series.outside;
+    const said = `Not on the map: ${number(cells)} cells below or above its edges`;
+    return element("p", { class: "note" }, lines ? `${said}, with a sum of ${told(series, lines[choice], window)}${why ? `. ${why}.` : "."}` : `${said}. ${why}.`);
+  }
+
+  const draw = (state, room, title, printed) => {
+    const { series, window, choice } = state, line = (place) => series.cells[choice * count + cellOf(place)];
     const drawn = places.filter((place) => line(place).v[window] !== null);
     const lost = (place) => unsure(query, line(place), window);
-    const all = series.cells.slice(choice * count, (choice + 1) * count);
-    const most = d3.max(all, (one) => d3.max(one.v, Math.abs)) || 1, least = d3.min(all, (one) => d3.min(one.v));
-    const tone = toned(most, printed), { grey } = colours(printed);
+    const tone = colouring(query, places.map(line), printed);
     const left = Math.max(46, widest(axes[up].texts) + 14), most_room = room - left - 24;
     const ratio = tall ? (tall * (north.at(-1) - north[0])) / (west.at(-1) - west[0]) : Math.max(0.35, Math.min(0.8, rows / columns));
     const width = Math.min(most_room, 620 / ratio), height = width * ratio;
     const edges = (place) => { const [a, b] = [place % columns, Math.floor(place / columns)]; return { x1: west[a], x2: west[a + 1], y1: north[b], y2: north[b + 1] }; };
-    const squares = (kept, fill) => Plot.rect(kept, { x1: (place) => edges(place).x1, x2: (place) => edges(place).x2, y1: (place) => edges(place).y1, y2: (place) => edges(place).y2, fill });
+    const squares = (kept, fill) => Plot.rect(kept, { x1: (place) => edges(place).x1, x2: (place) => edges(place).x2, y1: (place) => edges(place).y1, y2: (place) => edges(place).y2, fill, shapeRendering: "crispEdges" });
     const svg = Plot.plot({
       width: width + left + 24, height: height + 44, marginLeft: left, marginRight: 24, marginTop: 10, marginBottom: 34,
       x: { domain: d3.extent(west), label: null, ...axisOf(axes[across], width) },
       y: { domain: d3.extent(north), label: null, ...axisOf(axes[up], height) },
       color: { type: "identity" },
       marks: [
-        squares(drawn.filter((place) => !lost(place)), (place) => tone(line(place).v[window])),
-        squares(drawn.filter(lost), grey),
+        squares(drawn.filter((place) => !lost(place)), (place) => tone.colour(line(place).v[window])),
+        squares(drawn.filter(lost), "black"),
         Plot.frame({ stroke: "var(--line)" }),
       ],
     });
-    d3.select(svg).selectAll(`[fill="${grey}"]`).attr("fill", hatched(svg, printed));
+    d3.select(svg).selectAll('[fill="black"]').attr("fill", hatched(svg));
     const [x, y] = [svg.scale("x"), svg.scale("y")];
     outline(svg, x, y);
     const frame = d3.select(svg).append("rect").attr("fill", "none").attr("stroke", "var(--mark)").attr("stroke-width", 2).attr("pointer-events", "none").attr("visibility", "hidden");
@@ -60,6 +78,8 @@ slackwater.pictures.map = (query, { choose }) => {
       const [one, other] = [edges(from), edges(to)], [x1, x2] = d3.extent([one.x1, one.x2, other.x1, other.x2].map(x.apply)), [y1, y2] = d3.extent([one.y1, one.y2, other.y1, other.y2].map(y.apply));
       frame.attr("visibility", "visible").attr("x", x1).attr("y", y1).attr("width", x2 - x1).attr("height", y2 - y1);
     }
+    const top = d3.greatest(drawn, (one, other) => line(one).v[window] - line(other).v[window]);
+    if (top !== undefined) ringed(svg, edges(top), x, y);
     const within = (edge, value, size) => Math.max(0, Math.min(size - 1, d3.bisectRight(edge, value) - 1));
     const name = (place) => sides(place).map((cell, at) => `${axes[at].key} ${axes[at].labels[cell]}`).join(", ");
     const numbers = readable(svg, {
@@ -75,9 +95,10 @@ slackwater.pictures.map = (query, { choose }) => {
         return boxed(query, series, window, choice, one.map((cell, at) => [Math.min(cell, other[at]), Math.max(cell, other[at]) + 1]));
       },
     });
-    const some = all.some((one) => one.v.some((_, at) => unsure(query, one, at)));
     const merged = query.picture.merged > 1 ? ` Each square adds up ${query.picture.merged} by ${query.picture.merged} cells; its interval is that of the sum.` : "";
-    return [[...numbers, legend(query, { most, least, printed, some }), element("p", { class: "note" },
-      `${axes[across].key} to the right, ${axes[up].key} upwards. Cells below and above the edges are not drawn.${merged} Drag over squares, or hold shift with an arrow key, for their sum with its interval.`)]];
+    const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top !== undefined && key("ring", "largest"), data.outline && tall && key("line", "outline"));
+    return [[...numbers, keys, beyond(state), element("p", { class: "note" },
+      `${axes[across].key} to the right, ${axes[up].key} upwards.${merged} ${tone.how} Drag over squares, or hold shift with an arrow key, for their sum with its interval.`)]];
   };
+  return Object.assign(draw, { items });
 };

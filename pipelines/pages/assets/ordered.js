@@ -1,7 +1,7 @@
 // One ordered key: a histogram with error bars for a window, and all windows as a heat map of cells by time.
 "use strict";
 slackwater.pictures.ordered = (query, { choose }) => {
-  const { element, number, scaled, widest, readable, label, span, when, told, ticks, toned, unsure, doubt, hatched, legend, colours, boxed, swatch } = slackwater;
+  const { element, number, scaled, widest, readable, label, span, when, told, ticks, colouring, unsure, doubt, hatched, key, legend, barsLegend, named, boxed } = slackwater;
   const [axis] = query.picture.axes, count = axis.labels.length, inner = count - 2;
   // From where to where a cell is drawn, in steps; those outside of the edges stand apart.
   const sides = (cell) => (cell === 0 ? [-1.6, -0.6] : cell === count - 1 ? [inner + 0.6, inner + 1.6] : [cell - 1, cell]);
@@ -22,8 +22,8 @@ slackwater.pictures.ordered = (query, { choose }) => {
     const known = bars.filter((cell) => line(cell).lo[window] !== null);
     const sure = (cell) => !unsure(query, line(cell), window);
     const ends = lines.flatMap((one) => [...one.v, ...one.lo, ...one.hi]).filter((value) => value !== null);
-    const height = Math.max(220, Math.min(340, room * 0.4)), { y, marginLeft } = scaled(d3.extent([0, ...ends]), Math.floor(height / 45));
-    const { grey } = colours(printed);
+    const height = Math.max(220, Math.min(340, room * 0.4)), least = d3.min([0, ...ends]), { y, marginLeft } = scaled(d3.extent([0, ...ends]), Math.floor(height / 45));
+    Object.assign(y, { domain: [least, y.domain[1]], ticks: y.ticks.filter((one) => one >= least) });
     const bar = (cells, fill) => Plot.rectY(cells, { x1: (cell) => sides(cell)[0], x2: (cell) => sides(cell)[1], y1: 0, y2: (cell) => line(cell).v[window], fill, insetLeft: 0.5, insetRight: 0.5 });
     const svg = Plot.plot({
       width: room, height, marginLeft, marginRight: 24, marginTop: 10, marginBottom: 40,
@@ -31,21 +31,20 @@ slackwater.pictures.ordered = (query, { choose }) => {
       y,
       marks: [
         bar(bars.filter(sure), "var(--bar)"),
-        bar(bars.filter((cell) => !sure(cell)), grey),
+        bar(bars.filter((cell) => !sure(cell)), "black"),
         Plot.ruleY([0], { stroke: "var(--quiet)" }),
         Plot.ruleX(known, { x: middle, y1: (cell) => line(cell).lo[window], y2: (cell) => line(cell).hi[window], stroke: "var(--ink)", strokeWidth: 1.4 }),
       ],
     });
     for (const [cell, text] of [[0, "below"], [count - 1, "above"]])
       d3.select(svg).append("text").attr("x", svg.scale("x").apply(middle(cell))).attr("y", height - 8).attr("text-anchor", "middle").attr("fill", "currentColor").text(text);
-    const hatch = hatched(svg, printed);
-    d3.select(svg).selectAll(`[fill="${grey}"]`).attr("fill", hatch).attr("stroke", grey);
-    const [x, scale] = [svg.scale("x"), svg.scale("y")];
+    d3.select(svg).selectAll('[fill="black"]').attr("fill", hatched(svg)).attr("stroke", "var(--hatch)");
+    const x = svg.scale("x");
     const frame = d3.select(svg).append("rect").attr("y", 10).attr("height", height - 50).attr("fill", "currentColor").attr("fill-opacity", 0.08)
       .attr("stroke", "currentColor").attr("pointer-events", "none").attr("visibility", "hidden");
     const show = (from, to) => frame.attr("visibility", "visible").attr("x", x.apply(sides(from)[0])).attr("width", x.apply(sides(to)[1]) - x.apply(sides(from)[0]));
     const text = (cell) => `${axis.key} ${axis.labels[cell]}: ${told(series, line(cell), window)}${sure(cell) ? "" : `, ${doubt(query)}`}`;
-    return readable(svg, {
+    const drawn = readable(svg, {
       summary: title, count, text, choose: (cell) => choose(choice * count + cell),
       nearest: (left) => nearestCell(x.invert(left)),
       mark: (cell) => (cell === null ? frame.attr("visibility", "hidden") : show(cell, cell)),
@@ -56,23 +55,24 @@ slackwater.pictures.ordered = (query, { choose }) => {
         return boxed(query, series, window, choice, [[low, high + 1]]);
       },
     });
+    return [...drawn, barsLegend(query, !bars.every(sure))];
   }
 
   // All windows: a picture with a pixel for each number, so that many are quick to draw.
   function overTime(state, room, printed) {
     const { series, choice } = state, windows = series.cells[0].v.length;
     const lines = series.cells.slice(choice * count, (choice + 1) * count);
-    const most = d3.max(lines, (one) => d3.max(one.v.map(Math.abs))) || 1, least = d3.min(lines, (one) => d3.min(one.v));
-    const tone = toned(most, printed), { grey } = colours(printed);
+    const tone = colouring(query, lines, printed);
     const canvas = element("canvas", { width: windows, height: count }), pen = canvas.getContext("2d");
     lines.forEach((one, cell) => one.v.forEach((value, window) => {
-      pen.fillStyle = value === null || unsure(query, one, window) ? grey : tone(value);
+      if (value === null || unsure(query, one, window)) return; // transparent: hatching is below
+      pen.fillStyle = tone.colour(value);
       pen.fillRect(window, count - 1 - cell, 1, 1);
     }));
     const starts = d3.range(windows).map((window) => span(series, window)[1]), height = Math.max(160, Math.min(300, count * 14 + 44));
     const steps = axis.texts.filter((_, at) => at % Math.ceil((inner + 1) / Math.max(2, Math.floor(height / 30))) === 0);
     const left = Math.max(46, widest([...steps, "below", "above"]) + 14);
-    const dates = ticks(series, starts, room - left - 24), at = d3.scaleLinear(starts.length > 1 ? starts : [starts[0], +starts[0] + 1], d3.range(Math.max(2, windows))).clamp(true);
+    const dates = ticks(series, starts, ((room - left - 24) * Math.max(1, windows - 1)) / windows), at = d3.scaleLinear(starts.length > 1 ? starts : [starts[0], +starts[0] + 1], d3.range(Math.max(2, windows))).clamp(true);
     const places = steps.map((text) => axis.texts.indexOf(text));
     const svg = Plot.plot({
       width: room, height, marginLeft: left, marginRight: 24, marginTop: 10, marginBottom: 34,
@@ -84,10 +84,16 @@ slackwater.pictures.ordered = (query, { choose }) => {
     const [width, tall] = [x.apply(windows) - x.apply(0), y.apply(-1) - y.apply(inner + 1)];
     d3.select(svg).insert("image", ":first-child").attr("href", canvas.toDataURL()).attr("x", x.apply(0)).attr("y", y.apply(inner + 1))
       .attr("width", width).attr("height", tall).attr("preserveAspectRatio", "none").attr("style", "image-rendering: pixelated");
+    const some = lines.some((one) => one.v.some((value, window) => value !== null && unsure(query, one, window)));
+    if (some) d3.select(svg).insert("rect", ":first-child").attr("x", x.apply(0)).attr("y", y.apply(inner + 1)).attr("width", width).attr("height", tall).attr("fill", hatched(svg));
+    const top = d3.greatest(d3.cross(d3.range(count), d3.range(windows)), (one, other) => (lines[one[0]].v[one[1]] ?? -Infinity) - (lines[other[0]].v[other[1]] ?? -Infinity));
+    for (const [stroke, size] of [["var(--paper)", 4], ["var(--ink)", 2]])
+      d3.select(svg).append("rect").attr("class", "ring").attr("x", x.apply(top[1])).attr("y", y.apply(top[0])).attr("width", Math.max(4, width / windows)).attr("height", tall / count)
+        .attr("fill", "none").attr("stroke", stroke).attr("stroke-width", size).attr("pointer-events", "none");
     const frame = d3.select(svg).append("rect").attr("width", Math.max(3, width / windows)).attr("height", tall / count).attr("fill", "none")
       .attr("stroke", "var(--mark)").attr("stroke-width", 2).attr("pointer-events", "none").attr("visibility", "hidden");
     const numbers = readable(svg, {
-      summary: `${query.name}, ${series.label}: all windows, ${axis.key} upwards, time to the right. The darkest cell has ${number(most)}.`,
+      summary: `${query.name}, ${series.label}: all windows, ${axis.key} upwards, time to the right.`,
       count: windows * count,
       arrows: { ArrowLeft: -count, ArrowRight: count, ArrowUp: 1, ArrowDown: -1 },
       nearest: (across, down) => Math.max(0, Math.min(windows - 1, Math.floor(x.invert(across)))) * count + Math.max(0, Math.min(count - 1, Math.floor(y.invert(down)) + 1)),
@@ -98,15 +104,15 @@ slackwater.pictures.ordered = (query, { choose }) => {
       text: (place) => `${when(series, Math.floor(place / count))}, ${axis.key} ${axis.labels[place % count]}: ${told(series, lines[place % count], Math.floor(place / count))}`,
       choose: (place) => choose(choice * count + (place % count), Math.floor(place / count)),
     });
-    const some = lines.some((one) => one.v.some((_, window) => unsure(query, one, window)));
-    const key = legend(query, { most, least, printed, some: false });
-    if (some) key.append(swatch(grey, doubt(query)));
-    return [element("figcaption", {}, `All windows: ${axis.key} by time`), ...numbers, key];
+    const keys = legend(...tone.legend(), some && key("hatch", doubt(query)), key("ring", "largest of all windows"));
+    return [element("figcaption", {}, `All windows: ${axis.key} by time`), ...numbers, keys, element("p", { class: "note" }, tone.how)];
   }
 
-  return (state, room, title, printed) => [
+  const items = ({ series, choice }) => d3.range(choice * count, (choice + 1) * count).map((cell) => ({ name: named(query, cell), line: series.cells[cell], cell }));
+  const draw = (state, room, title, printed) => [
     [...histogram(state, room, title, printed), element("p", { class: "note" },
-      `Bar: the published number. Line: its 95 % interval. Hatched: ${doubt(query)}.${query.picture.merged > 1 ? ` Each bar adds up to ${query.picture.merged} cells.` : ""} Drag over bars, or hold shift with an arrow key, for their sum.`)],
+      `${query.picture.merged > 1 ? `Each bar adds up to ${query.picture.merged} cells. ` : ""}Drag over bars, or hold shift with an arrow key, for their sum.`)],
     ...(state.series.cells[0].v.length > 1 ? [overTime(state, room, printed)] : []),
   ];
+  return Object.assign(draw, { items });
 };

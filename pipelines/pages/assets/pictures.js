@@ -1,51 +1,7 @@
-// What pictures of the cells of a window have in common: colours, the main message, sums over boxes with their intervals.
+// What pictures of the cells of a window have in common: the main message, and sums over boxes with their intervals.
 "use strict";
 Object.assign(slackwater, (() => {
-  const { element, number, label, told } = slackwater;
-
-  // ---- colours: of a screen, light or dark, or of paper
-
-  const LIGHT = { low: "#e3eef9", high: "#08306b", under: "#fbe3e0", deep: "#8a1c14", grey: "#d5d9de", paper: "#ffffff" };
-  const DARK = { low: "#17304a", high: "#d6e9ff", under: "#43211f", deep: "#ffb9af", grey: "#353c45", paper: "#10151c" };
-  const colours = (printed) => (!printed && matchMedia("(prefers-color-scheme: dark)").matches ? DARK : LIGHT);
-
-  // Colour of a number: the root of its share of the largest one, so that small ones differ as well.
-  function toned(most, printed) {
-    const { low, high, under, deep } = colours(printed);
-    const [up, down] = [d3.interpolateLab(low, high), d3.interpolateLab(under, deep)];
-    return (value) => (value < 0 ? down : up)(most > 0 ? Math.sqrt(Math.min(1, Math.abs(value) / most)) : 0);
-  }
-
-  // An interval that says nothing: it contains zero or, of means and ratios, is wider than half of their range.
-  const unsure = (query, line, window) => {
-    const [low, high] = [line.lo[window], line.hi[window]];
-    if (low === null) return false;
-    return query.within ? high - low > (query.within[1] - query.within[0]) / 2 : low <= 0 && high >= 0;
-  };
-  const doubt = (query) => (query.within ? "has an interval wider than half of the range" : "cannot be distinguished from zero");
-
-  // Hatching for such numbers; returns how a drawing refers to it.
-  let patterns = 0;
-  function hatched(svg, printed) {
-    const name = `hatch-${patterns += 1}`, { grey, paper } = colours(printed);
-    const pattern = d3.select(svg).insert("defs", ":first-child").append("pattern").attr("id", name)
-      .attr("width", 5).attr("height", 5).attr("patternUnits", "userSpaceOnUse").attr("patternTransform", "rotate(45)");
-    pattern.append("rect").attr("width", 5).attr("height", 5).attr("fill", paper);
-    pattern.append("rect").attr("width", 2).attr("height", 5).attr("fill", grey);
-    return `url(#${name})`;
-  }
-
-  function swatch(colour, text, hatch = false) {
-    const box = element("span", { class: hatch ? "swatch hatch" : "swatch" });
-    if (!hatch) box.style.background = colour;
-    return element("span", { class: "key" }, box, text);
-  }
-
-  function legend(query, { most, least, printed, some }) {
-    const tone = toned(most, printed), steps = d3.ticks(Math.min(0, least), most, 4);
-    return element("p", { class: "legend" }, ...steps.map((step) => swatch(tone(step), number(step))),
-      ...(some ? [swatch("", doubt(query), true)] : []));
-  }
+  const { number, label, told, unsure } = slackwater;
 
   // ---- words: as in pipelines/pages/pictures/message.py
 
@@ -54,17 +10,23 @@ Object.assign(slackwater, (() => {
     return `The interval${count > 1 ? "s" : ""} of ${number(count)} other cell${count > 1 ? "s" : ""} overlap${count > 1 ? "" : "s"} this one.`;
   }
 
-  // The largest of some cells in a window, and how sure that is; `called`: its name.
-  function largest(query, series, window, places, called) {
-    const lines = places.map((place) => series.cells[place]).filter((line) => line.v[window] !== null);
-    if (!lines.length) return "no numbers.";
-    const top = d3.greatest(lines, (one, other) => one.v[window] - other.v[window]);
-    const known = lines.filter((line) => line.lo[window] !== null);
-    const said = [`${called}: ${label(query.cells[series.cells.indexOf(top)])}: ${told(series, top, window)}.`];
-    if (top.lo[window] !== null) said.push(overlapping(known.filter((line) => line !== top && line.hi[window] >= top.lo[window]).length));
-    const lost = known.filter((line) => unsure(query, line, window)).length;
-    if (lost) said.push(`${number(lost)} of ${number(lines.length)} cell${lines.length > 1 ? "s" : ""} ${query.within ? "have intervals wider than half of their range" : "cannot be distinguished from zero"}.`);
-    return said.join(" ");
+  // The name of a cell: of ordered keys with the key, because an interval alone does not say of what it is.
+  function named(query, cell) {
+    const listed = query.cells[cell].length - (query.picture?.axes?.length ?? 0);
+    return query.cells[cell].map((value, at) => (at < listed ? value : `${query.keys[at]} ${value}`)).join(", ");
+  }
+
+  // The largest of some things in a window, each with its name and line, and how sure that is; `called`: its name.
+  function largest(query, series, window, items, called) {
+    const known = items.filter(({ line }) => line.v[window] !== null);
+    if (!known.length) return ["no numbers."];
+    const top = d3.greatest(known, (one, other) => one.line.v[window] - other.line.v[window]);
+    const sure = known.filter(({ line }) => line.lo[window] !== null), low = top.line.lo[window];
+    const said = [`${called}: ${top.name}: ${told(series, top.line, window)}.`];
+    if (low !== null) said.push(overlapping(sure.filter((one) => one !== top && one.line.hi[window] >= low).length));
+    const lost = sure.filter(({ line }) => unsure(query, line, window)).length;
+    if (lost) said.push(`${number(lost)} of ${number(known.length)} cell${known.length > 1 ? "s" : ""} ${query.within ? "have intervals wider than half of their range" : "cannot be distinguished from zero"}.`);
+    return said;
   }
 
   // ---- sums over a box of cells: from, along each ordered key, one cell to another
@@ -126,5 +88,5 @@ Object.assign(slackwater, (() => {
 
   const pictures = {};
 
-  return { colours, toned, unsure, doubt, hatched, legend, swatch, largest, halfWidth, boxed, ranged, pictures };
+  return { named, largest, halfWidth, boxed, ranged, pictures };
 })());

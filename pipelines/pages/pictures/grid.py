@@ -88,6 +88,13 @@ class BoxGrid:
         }
 
 
+def beyond(grid: BoxGrid) -> NDArray[np.bool_]:
+    """Return which boxes of a choice are below or above the edges of a key, [boxes]."""
+    inside = np.zeros(grid.shape, dtype=bool)
+    inside[tuple(slice(1, -1) for _ in grid.shape)] = True
+    return ~inside.ravel()
+
+
 def box_labels(key: OrderedKey, bounds: Ints) -> list[str]:
     """Return the name of each box along a key."""
     if len(bounds) == len(key) + 1:

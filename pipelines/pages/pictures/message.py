@@ -10,11 +10,14 @@ from pipelines.pages.pictures.table import PICTURES
 from privacy.counted import counted
 
 
-def message(document: dict[str, Any], *, series: int = 0, window: int = -1) -> list[str]:
+def message(
+    document: dict[str, Any], others: Sequence[dict[str, Any]] = (), *, series: int = 0, window: int = -1
+) -> list[str]:
     """Return sentences about one window of a series; none without a chart besides lines, or without numbers.
 
     Args:
         document: Data of the charts of one query.
+        others: Data of the other charts of the page; a tree has its inner nodes there.
         series: Place of the series.
         window: Place of the window among the shown ones.
     """
@@ -23,25 +26,81 @@ def message(document: dict[str, Any], *, series: int = 0, window: int = -1) -> l
         return []
     if "shares" in picture:
         return _of_quantiles(document, shown["cells"], window)
-    cells, size = shown["cells"], len(document["cells"]) // len(picture.get("choices", [0]))
-    first = picture.get("choice", 0) * size
-    places = [place for place in range(first, first + size) if cells[place]["v"][window] is not None]
-    if not places:
-        return []
-    top = max(places, key=lambda place: cells[place]["v"][window])
-    number = told(cells[top], window, shown.get("repeated"))
-    said = [f"{PICTURES[picture['kind']].largest}: {', '.join(document['cells'][top])}: {number}."]
-    known = [place for place in places if cells[place]["lo"][window] is not None]
-    if top in known:
-        others = [place for place in known if cells[place]["hi"][window] >= cells[top]["lo"][window] and place != top]
-        said.append(_overlapping(len(others)))
+    if "levels" in picture:
+        return _of_tree(document, others, series, window)
+    return _largest(document, shown, _drawn(document, shown), PICTURES[picture["kind"]].largest, window)
+
+
+Items = Sequence[tuple[str, dict[str, Any]]]
+"""Names of what a chart shows, with their lines."""
+
+
+def _drawn(document: dict[str, Any], shown: dict[str, Any]) -> Items:
+    """Return the cells that the chart shows first; a map leaves out those beyond its edges."""
+    picture, cells = document["picture"], document["cells"]
+    size = len(cells) // len(picture.get("choices", [0]))
+    places: Sequence[int] = range(picture.get("choice", 0) * size, (picture.get("choice", 0) + 1) * size)
+    if "across" in picture:
+        rows, columns = (len(axis["labels"]) for axis in picture["axes"])
+        inside = (row * columns + column for row in range(1, rows - 1) for column in range(1, columns - 1))
+        places = [places[0] + one for one in inside]
+    listed = len(document["keys"]) - len(picture.get("axes", []))
+    return [
+        (
+            ", ".join(
+                value if at < listed else f"{document['keys'][at]} {value}" for at, value in enumerate(cells[place])
+            ),
+            shown["cells"][place],
+        )
+        for place in places
+    ]
+
+
+def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, called: str, window: int) -> list[str]:
+    """Return sentences about the largest of some items: which, how sure that is, and how many say nothing."""
+    items = [(name, line) for name, line in items if line["v"][window] is not None]
+    if not items:
+        return ["no numbers."]
+    top, line = max(items, key=lambda one: one[1]["v"][window])
+    said = [f"{called}: {top}: {told(line, window, shown.get('repeated'))}."]
+    known = [one for _, one in items if one["lo"][window] is not None]
+    if line["lo"][window] is not None:
+        said.append(_overlapping(sum(one["hi"][window] >= line["lo"][window] and one is not line for one in known)))
     within = document["within"]
-    unsure = sum(is_unsure(cells[place]["lo"][window], cells[place]["hi"][window], within) for place in known)
+    unsure = sum(is_unsure(one["lo"][window], one["hi"][window], within) for one in known)
     if unsure:
         what = (
             "cannot be distinguished from zero" if within is None else "have intervals wider than half of their range"
         )
-        said.append(f"{unsure} of {counted(len(places), 'cell')} {what}.")
+        said.append(f"{unsure} of {counted(len(items), 'cell')} {what}.")
+    return said
+
+
+def _of_tree(document: dict[str, Any], others: Sequence[dict[str, Any]], series: int, window: int) -> list[str]:
+    """Return sentences about the nodes below the root, which the chart shows first, and about the largest value."""
+    picture, shown = document["picture"], document["series"][series]
+    at, values, choice = picture["at"], picture["values"], picture["choices"][picture["choice"]]
+    lines = {
+        tuple(cell): one["series"][series]["cells"][place]
+        for one in (document, *others)
+        if one["origin"] == document["origin"] and len(one["series"]) > series
+        for place, cell in enumerate(one["cells"])
+    }
+
+    def found(names: Sequence[str]) -> Items:
+        cells = [(name, (*choice[:at], name, *choice[at:])) for name in names]
+        return [(name, lines[cell]) for name, cell in cells if cell in lines]
+
+    root = len(picture["levels"][-1]) == 1
+    top = picture["levels"][-2:-1] if root else picture["levels"][-1:]
+    inner, nodes, place = {begin: (name, end) for name, begin, end in (top[0] if top else [])}, [], 0
+    while place < len(values):
+        name, place = inner.get(place, (values[place], place + 1))
+        nodes.append(name)
+    said = _largest(document, shown, found(nodes), "Largest", window)
+    if inner and (leaves := [one for one in found(values) if one[1]["v"][window] is not None]):
+        name, line = max(leaves, key=lambda one: one[1]["v"][window])
+        said.append(f"Largest {document['keys'][at]}: {name}: {told(line, window, shown.get('repeated'))}.")
     return said
 
 

@@ -14,6 +14,7 @@ With Gaussian noise it is the same as that of `slackwater answer`.
 All numbers are rounded up. This is post-processing: it reads the plan alone.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import combinations, product
 from typing import Any
@@ -93,6 +94,32 @@ def half_widths_of(subject: Pictured, numbers: Numbers, grid: BoxGrid) -> Floats
     step, unknown_ = _step(subject), np.full(len(boxes), np.nan)
     rows = [unknown_ if one is None else half_widths(*one, of, CONFIDENCE) * step for one in noise_of(subject, numbers)]
     return np.tile(np.array(rows).reshape(-1, len(boxes)), (1, len(grid.choices)))
+
+
+def half_widths_beyond(subject: Pictured, numbers: Numbers, grid: BoxGrid) -> Floats:
+    """Return the half widths of the sums of the cells beyond the edges of a map, [numbers, choices], as `answer` does.
+
+    In the measure's units; not a number if unknown.
+    """
+    query, found = subject.query, np.full((len(numbers.value), len(grid.choices)), np.nan)
+    if unknown(subject, numbers) is not None or not len(numbers.value):
+        return found
+    names, sizes = [name for name, _ in query.by], [len(key) for _, key in query.by]
+    ordered = [names.index(name) for name, _ in query.ordered]
+    edge = np.ones([sizes[at] for at in ordered])
+    edge[tuple(slice(1, -1) for _ in ordered)] = 0.0
+    sampled, wanted = [] if numbers.repeated is None else (~numbers.repeated).tolist(), np.arange(len(numbers.value))
+    part = _part(subject, numbers)
+    for place, choice in enumerate(grid.choices.tolist()):
+        if place and not part.together:  # each cell has its own noise, so all choices have the same
+            found[:, place] = found[:, 0]
+            continue
+        chosen = np.zeros([math.prod(sizes) // edge.size, *edge.shape])
+        chosen[choice] = edge
+        listed = [size for at, size in enumerate(sizes) if at not in ordered]
+        weights = np.moveaxis(chosen.reshape([*listed, *edge.shape]), range(-len(ordered), 0), ordered)
+        found[:, place] = part.sum_errors(numbers.series, weights.ravel(), wanted, None, sampled)[1] * _step(subject)
+    return found
 
 
 def _placed(query: Query, box: Sequence[Range | None]) -> list[Range | None]:

@@ -101,9 +101,10 @@ def numbers_of_truth(
         for window in np.flatnonzero(repeated):
             value[window] = value[window - 1]
     total = None
-    if not query.ordered and whole is None and not query.hierarchies:
-        widths = part.total_errors(series, len(truth), query.cells, sampled)
-        total = None if widths is None else (value.sum(axis=1), widths)
+    if whole is None and not query.marginals and not query.hierarchies and not query.measure.distinct:
+        weights, wanted = np.ones(query.cells), np.arange(len(truth))
+        widths = part.sum_errors(series, weights, wanted, None, sampled)[1] * plan.demands[0].measure.components[0].grid
+        total = value.sum(axis=1), widths
     return Numbers(
         series=series,
         value=value,
@@ -187,6 +188,14 @@ def documents() -> list[dict[str, Any]]:
         over=CellChoice(workload="levels"),
     )
     made += with_marginals(query, np.outer(np.linspace(1, 2, WINDOWS), [1500, 500, 80, 1200, 300, 200]).round())
+    query = replace(
+        query,
+        name="jobs",
+        by=(("sex", ("f", "m")), *query.by),
+        marginals=(("town",),),
+        over=CellChoice(workload="levels", marginals=((1,),)),
+    )
+    made += with_marginals(query, np.outer(np.ones(WINDOWS), [900, 90, 40, 800, 0, 10, 60, 50, 40, 70, 80, 20]))
 
     query = Query(name="rare", measure=COUNT, by=(("kind", ("a", "b", "c")),), publish=(LEVEL,), adaptive=Bd())
     plan = plan_of(
@@ -252,7 +261,9 @@ def with_marginals(query: Query, truth: np.ndarray) -> list[tuple[Query, list[Nu
 def write_page(path: Path, drawn: Sequence[dict[str, Any]], outline: Path | None = None) -> None:
     """Write a page with charts, as `slackwater report` does."""
     sections = [
-        html.section(f"query-{place}", one["name"], [html.drawn(place, "slackwater show", " ".join(message(one)))])
+        html.section(
+            f"query-{place}", one["name"], [html.drawn(place, "slackwater show", " ".join(message(one, drawn)))]
+        )
         for place, one in enumerate(drawn)
     ]
     kinds = dict.fromkeys(one["picture"]["kind"] for one in drawn if "picture" in one)

@@ -154,16 +154,18 @@ def test_each_kind_of_query_has_its_chart(drawn) -> None:
         **{"ages": "ordered", "stops": "map", "boxes": "map", "medians, quantiles": "quantiles", "wards": "bars"},
         **{"people": "crossed", "people, total": None, "people, by region": "bars", "people, by sex": "bars"},
         **{"places": "hierarchy", "places, by level 1 of town": "bars", "places, total": None},
+        **{"jobs": "hierarchy", "jobs, by town": "bars", "jobs, by level 1 of town": "bars", "jobs, total": None},
+        **{"jobs, by sex and level 1 of town": "bars", "jobs, by sex": "bars"},
         **{"rare": "bars", "wait": "ordered", "all": None},
     }
 
 
 def test_main_messages_name_the_largest_cell_and_the_change_of_the_median(drawn) -> None:
-    said = {name: " ".join(message(one)) for name, one in drawn.items()}
+    said = {name: " ".join(message(one, [*drawn.values()])) for name, one in drawn.items()}
     storm = " ".join(message(drawn["stops"], window=STORM))
 
-    assert said["ages"].startswith("Largest: [45, 50): ")
-    assert "Largest cell: traffic, [44.984, 44.998), [-93.288, -93.272): " in storm
+    assert said["ages"].startswith("Largest: age [45, 50): ")
+    assert "Largest cell: traffic, lat [44.984, 44.998), long [-93.288, -93.272): " in storm
     assert "The intervals of 2 other cells overlap this one." in said["boxes"]
     assert said["medians, quantiles"] == (
         "Median: 42.8 (41.3 to 44.3). In the first window shown: 34 (32.5 to 35.5). The two intervals do not overlap."
@@ -172,6 +174,9 @@ def test_main_messages_name_the_largest_cell_and_the_change_of_the_median(drawn)
     assert "No other interval overlaps this one." in said["wards"]
     assert "cells cannot be distinguished from zero." in said["stops"]
     assert "cells have intervals wider than half of their range." in said["wait"]
+    assert said["places"].startswith("Largest: Bavaria: ")
+    assert ". Largest town: Munich: " in said["places"]
+    assert said["jobs"].startswith("Largest: Bavaria: 1,")
     assert said["rare"].endswith("(repeated, no known interval).")
     assert said["all"] == ""
 

@@ -1,0 +1,94 @@
+// Colours of cells, hatching for numbers that cannot be distinguished from zero, and the legend of each chart.
+"use strict";
+Object.assign(slackwater, (() => {
+  const { element, number, tick } = slackwater;
+
+  // Steps of equal lightness, so that they differ for all eyes and on paper; a dark page has them in reverse.
+  const ABOVE = ["#d0e6f2", "#84c5d9", "#4c9fc6", "#2b77af", "#1b518c", "#0f2f60"];
+  const BELOW = ["#feddbb", "#f5ab71", "#e27a37", "#bb5314", "#88370c", "#54210a"];
+  const SHARES = [0.25, 0.5, 0.75, 0.95, 0.995]; // of the numbers of a chart, at which a new colour begins
+
+  const dark = (printed) => !printed && matchMedia("(prefers-color-scheme: dark)").matches;
+  function shades(of, count, printed) {
+    const all = dark(printed) ? of.toReversed() : of;
+    return d3.range(count).map((step) => all[count === 1 ? 2 : Math.round((step * (all.length - 1)) / (count - 1))]);
+  }
+
+  // An interval that says nothing: it contains zero or, of means and ratios, is wider than half of their range.
+  const unsure = (query, line, window) => {
+    const [low, high] = [line.lo[window], line.hi[window]];
+    if (low === null) return false;
+    return query.within ? high - low > (query.within[1] - query.within[0]) / 2 : low <= 0 && high >= 0;
+  };
+  const doubt = (query) => (query.within ? "has an interval wider than half of the range" : "cannot be distinguished from zero");
+
+  // A number with as few digits as its distance to the next one allows.
+  const rounded = (value, gap, way) => {
+    const unit = 10 ** Math.floor(Math.log10(gap > 0 ? gap : Math.abs(value) || 1));
+    return +(way(value / unit) * unit).toPrecision(12);
+  };
+
+  // Edges of the steps: quantiles of the sizes of all numbers that are not hatched. A step that is narrower than the
+  // margin of error is part of the one below it, so that colours do not show noise alone.
+  function stepped(query, lines) {
+    const sizes = [], halves = [];
+    for (const line of lines) line.v.forEach((value, at) => {
+      if (value === null || unsure(query, line, at)) return;
+      sizes.push(Math.abs(value));
+      if (line.lo[at] !== null) halves.push((line.hi[at] - line.lo[at]) / 2);
+    });
+    if (!sizes.length) return { edges: [], margin: 0 };
+    const sorted = Float64Array.from(sizes).sort(), margin = halves.length ? d3.median(halves) : 0, most = sorted.at(-1);
+    const kept = [sorted[0]];
+    for (const share of SHARES) {
+      const edge = d3.quantileSorted(sorted, share);
+      if (edge - kept.at(-1) >= margin && most - edge >= margin && edge > kept.at(-1) && edge < most) kept.push(edge);
+    }
+    kept.push(most);
+    const gap = (at) => Math.min(kept[at] - (kept[at - 1] ?? -Infinity), (kept[at + 1] ?? Infinity) - kept[at]);
+    const edges = kept.map((edge, at) => rounded(edge, gap(at), at === 0 ? Math.floor : at === kept.length - 1 ? Math.ceil : Math.round));
+    return { edges: edges.filter((edge, at) => !at || edge > edges[at - 1]), margin };
+  }
+
+  // Colours of the numbers of some lines: of one number, and their legend.
+  function colouring(query, lines, printed) {
+    const { edges, margin } = stepped(query, lines), count = Math.max(1, edges.length - 1);
+    const [above, below] = [ABOVE, BELOW].map((of) => shades(of, count, printed)), inner = edges.slice(1, -1);
+    const step = (value) => d3.bisectRight(inner, Math.abs(value));
+    const lowest = d3.min(lines, (line) => d3.min(line.v.filter((value, at) => value !== null && !unsure(query, line, at))));
+    const upper = d3.max(lines, (line) => d3.max(line.v.filter((value, at) => value !== null && !unsure(query, line, at))));
+    const bar = (colour, text) => element("span", { class: "step" }, element("i", { style: `background: ${colour}` }), text);
+    const scale = (colours, ends) => element("span", { class: "scale" }, ...colours.map((colour, at) => bar(colour, tick(ends[at]))), element("span", { class: "step end" }, tick(ends.at(-1))));
+    function legend() {
+      const scales = [];
+      if (lowest < 0) {
+        const steps = step(lowest) + 1;
+        scales.push(scale(below.slice(0, steps).reverse(), edges.slice(0, steps + 1).reverse().map((edge) => (edge ? -edge : 0))));
+      }
+      if (upper >= 0 && edges.length) scales.push(scale(above.slice(0, step(upper) + 1), edges.length > 1 ? edges.slice(0, step(upper) + 2) : [edges[0], edges[0]]));
+      return scales;
+    }
+    const how = edges.length > 2
+      ? `Colours change at quantiles of the numbers of all windows (25, 50, 75, 95 and 99.5 %), rounded${margin ? `; steps narrower than the margin of error, ${number(+margin.toPrecision(2))}, are joined` : ""}.`
+      : edges.length && margin ? `One colour: no two numbers differ by much more than the margin of error, ${number(+margin.toPrecision(2))}.` : "";
+    return { colour: (value) => (value < 0 ? below : above)[step(value)], legend, how };
+  }
+
+  // Hatching for numbers that say nothing, in all charts; returns how a drawing refers to it.
+  let patterns = 0;
+  function hatched(svg) {
+    const name = `hatch-${patterns += 1}`;
+    const pattern = d3.select(svg).insert("defs", ":first-child").append("pattern").attr("id", name)
+      .attr("width", 6).attr("height", 6).attr("patternUnits", "userSpaceOnUse").attr("patternTransform", "rotate(45)");
+    pattern.append("rect").attr("width", 6).attr("height", 6).attr("fill", "var(--paper)");
+    pattern.append("rect").attr("width", 1.6).attr("height", 6).attr("fill", "var(--hatch)");
+    return `url(#${name})`;
+  }
+
+  // One sign and what it means; the signs are classes of the style sheet.
+  const key = (sign, text) => element("span", { class: "key" }, element("span", { class: `swatch ${sign}` }), text);
+  const legend = (...keys) => element("div", { class: "legend" }, ...keys.filter((one) => one));
+  const barsLegend = (query, some) => legend(key("bar", "published number"), key("whisker", "95 % interval"), some && key("hatch", doubt(query)));
+
+  return { unsure, doubt, colouring, hatched, key, legend, barsLegend };
+})());
