@@ -10,8 +10,8 @@ Object.assign(slackwater, (() => {
 
   const dark = (printed) => !printed && matchMedia("(prefers-color-scheme: dark)").matches;
   function shades(of, count, printed) {
-    const all = dark(printed) ? of.toReversed() : of;
-    return d3.range(count).map((step) => all[count === 1 ? 2 : Math.round((step * (all.length - 1)) / (count - 1))]);
+    const tone = d3.piecewise(d3.interpolateLab, dark(printed) ? of.toReversed() : of), [low, high] = count > 2 ? [0, 1] : [0.2, 0.8];
+    return d3.range(count).map((step) => tone(count === 1 ? 0.4 : low + ((high - low) * step) / (count - 1)));
   }
 
   // An interval that says nothing: it contains zero or, of means and ratios, is wider than half of their range.
@@ -28,8 +28,8 @@ Object.assign(slackwater, (() => {
     return +(way(value / unit) * unit).toPrecision(12);
   };
 
-  // Edges of the steps: quantiles of the sizes of all numbers that are not hatched. A step that is narrower than the
-  // margin of error is part of the one below it, so that colours do not show noise alone.
+  // Edges of the steps: quantiles of the sizes of all numbers that are not hatched. A step is at least as wide as the
+  // margin of error, so that colours do not show noise alone.
   function stepped(query, lines) {
     const sizes = [], halves = [];
     for (const line of lines) line.v.forEach((value, at) => {
@@ -41,8 +41,8 @@ Object.assign(slackwater, (() => {
     const sorted = Float64Array.from(sizes).sort(), margin = halves.length ? d3.median(halves) : 0, most = sorted.at(-1);
     const kept = [sorted[0]];
     for (const share of SHARES) {
-      const edge = d3.quantileSorted(sorted, share);
-      if (edge - kept.at(-1) >= margin && most - edge >= margin && edge > kept.at(-1) && edge < most) kept.push(edge);
+      const edge = Math.max(d3.quantileSorted(sorted, share), kept.at(-1) + margin);
+      if (most - edge >= margin && edge > kept.at(-1) && edge < most) kept.push(edge);
     }
     kept.push(most);
     const gap = (at) => Math.min(kept[at] - (kept[at - 1] ?? -Infinity), (kept[at + 1] ?? Infinity) - kept[at]);
@@ -69,7 +69,7 @@ Object.assign(slackwater, (() => {
       return scales;
     }
     const how = edges.length > 2
-      ? `Colours change at quantiles of the numbers of all windows (25, 50, 75, 95 and 99.5 %), rounded${margin ? `; steps narrower than the margin of error, ${number(+margin.toPrecision(2))}, are joined` : ""}.`
+      ? `Colours change at quantiles of the numbers of all windows (25, 50, 75, 95 and 99.5 %), rounded${margin ? `; a step is at least as wide as the margin of error, ${number(+margin.toPrecision(2))}` : ""}.`
       : edges.length && margin ? `One colour: no two numbers differ by much more than the margin of error, ${number(+margin.toPrecision(2))}.` : "";
     return { colour: (value) => (value < 0 ? below : above)[step(value)], legend, how };
   }

@@ -87,7 +87,7 @@ def test_the_page_begins_with_the_latest_numbers_and_their_intervals(page: Eleme
 def test_the_latest_number_of_all_cells_has_the_interval_of_their_sum(public: Path, tmp_path: Path) -> None:
     """As `answer` computes it, also of cells that share noise."""
     release = published(str(public))
-    found = []
+    found, shared = [], 0
     for query in release.spec.queries:
         if query.cells == 1 or len(query.measure.components) > 1:
             continue
@@ -95,12 +95,21 @@ def test_the_latest_number_of_all_cells_has_the_interval_of_their_sum(public: Pa
             (row,) = slackwater.answer(public, query=query.name, kind=kind, window=release.until).table.to_pylist()
             if row["ci_low"] is not None:
                 found.append((row["ci_low"], row["ci_high"]))
+        for series, table in release.numbers(query):
+            total = numbers_of(series, table, query, release.plan).total
+            if query.ordered and series.kind != "sliding" and total is not None:
+                shared += 1
+                (row,) = slackwater.answer(
+                    public, query=query.name, kind=series.kind, window=release.until
+                ).table.to_pylist()
+                ends = row["ci_low"], row["ci_high"]
+                assert (total[0][-1] - total[1][-1], total[0][-1] + total[1][-1]) == pytest.approx(ends)
     assert cli.main(["report", str(public), "-o", str(tmp_path / "page.html")]) == 0
     told = Elements((tmp_path / "page.html").read_text()).text
 
     said = re.findall(r"all cells together: [-\d.,]+ \(95 % interval ([-\d.,]+) to ([-\d.,]+)\)", told)
 
-    assert len(said) == len(found) > 0
+    assert len(said) == len(found) > shared > 0
     for (low, high), ends in zip(said, found, strict=True):
         told_low, told_high = float(low.replace(",", "")), float(high.replace(",", ""))
         assert told_low <= ends[0] < ends[1] <= told_high
@@ -207,6 +216,13 @@ def test_means_ratios_and_single_cells_have_no_total() -> None:
     for query in (mean, alone):
         rows = pa.table(dict.fromkeys(("value", "ci_low", "ci_high"), np.zeros(12 * query.cells)))
         assert numbers_of(ENTERED, rows, query, plan_of(query, budget=Budget(epsilon=1.0))).total is None
+
+
+def test_rows_that_are_sums_have_no_total() -> None:
+    query = Query(name="beds", measure=Measure(kind="count"), by=(("ward", ("a", "b")),), publish=(LEVEL,))
+    rows = pa.table(dict.fromkeys(("value", "ci_low", "ci_high"), np.zeros(12 * 2)))
+
+    assert numbers_of(LEVEL, rows, query, plan_of(query, budget=Budget(epsilon=1.0)), of_cells=False).total is None
 
 
 def test_a_page_shows_the_largest_of_thousands_of_cells_and_says_so() -> None:

@@ -103,6 +103,27 @@ def test_the_page_has_the_interval_of_any_box_that_answer_states(asked, most) ->
         assert exact * (1 - 1e-9) <= found <= exact * wider * (1 + 1e-5), (window, box)
 
 
+@pytest.mark.parametrize("over", [CellChoice(), CellChoice(name="tree", branching=2, workload="ranges")])
+def test_a_map_states_the_sum_of_the_cells_beyond_its_edges(over) -> None:
+    x, y = OrderedKey(start=0, step=1, steps=3), OrderedKey(start=0, step=1, steps=2)
+    query = Query(name="map", measure=COUNT, by=(("x", x), ("kind", ("a", "b")), ("y", y)), publish=(LEVEL,), over=over)
+    plan, value = plan_of(query), np.arange(80.0).reshape(2, 40)
+    numbers = Numbers(series=LEVEL, value=value, low=value - 1, high=value + 1, total=None)
+
+    outside = chart_document(query, [numbers], plan, times=WEEKS, queries=1)["series"][0]["outside"]
+
+    for place in range(2):
+        chosen = np.zeros((5, 2, 4))
+        chosen[:, place] = 1
+        chosen[1:-1, place, 1:-1] = 0
+        half = plan.of_series(0, LEVEL).sum_errors(LEVEL, chosen.ravel(), np.array([1]), None, [])[1][0]
+        half *= plan.demands[0].measure.components[0].grid
+        line = outside["lines"][place]
+        assert outside["cells"] == chosen.sum() == 14
+        assert line["v"][1] == pytest.approx(value[1] @ chosen.ravel(), abs=0.5)
+        assert half <= (line["hi"][1] - line["lo"][1]) / 2 <= half * 1.02
+
+
 def test_sums_of_rounded_numbers_are_right_for_any_box() -> None:
     values = np.random.default_rng(1).normal(size=(1, 2 * 9 * 8)) * 100
 
