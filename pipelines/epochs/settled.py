@@ -20,8 +20,8 @@ from pipelines.epochs.job import Before, Job
 from pipelines.epochs.plans import committed_plan, plan_json
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Attempt
-from pipelines.store.commit import Commit, ReadFile, disclosed
-from pipelines.store.record import CODEC
+from pipelines.store.commit import Commit, ReadFile
+from pipelines.store.record import CODEC, disclosed
 from pipelines.store.store import FileNames, Store
 from privacy.json_values import indented, parsed
 from privacy.noise.sampling import SAMPLERS

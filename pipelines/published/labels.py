@@ -11,8 +11,8 @@ import pyarrow as pa
 from pipelines.published.release import Published
 from pipelines.spec.about import cell_label_of, column_label_of, is_label, label_of
 from pipelines.spec.load import load
-from pipelines.store.commit import disclosed
 from pipelines.store.folder import is_folder
+from pipelines.store.record import disclosed
 
 
 @dataclass(frozen=True, slots=True)

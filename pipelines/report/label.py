@@ -11,8 +11,8 @@ from pipelines.published.labels import Labels
 from pipelines.published.release import Published
 from pipelines.report.parts import ReportPart
 from pipelines.spec.load import load
-from pipelines.store.commit import disclosed
 from pipelines.store.folder import is_folder
+from pipelines.store.record import disclosed
 from privacy.upward import shown
 
 

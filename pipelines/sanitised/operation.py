@@ -24,10 +24,10 @@ from pipelines.sanitised.store import (
     RECORDS,
     SANITISED,
     Sanitised,
-    disclosed,
     names_done,
     sanitised_store,
 )
+from pipelines.store.record import disclosed
 from pipelines.store.store import EpochStore
 from privacy.accounting.accounting import Budget
 from privacy.counted import counted

@@ -9,10 +9,11 @@ from pipelines.common.errors import ArgumentError
 from pipelines.sanitised.facts import disclosure
 from pipelines.sanitised.published_plan import read_plan
 from pipelines.sanitised.spec import load_sanitise
-from pipelines.sanitised.store import SANITISED, disclosed
+from pipelines.sanitised.store import SANITISED
 from pipelines.store.commit import PLAN
 from pipelines.store.folder import folder_at, is_folder, read_public, read_public_table
 from pipelines.store.manifest import records_of
+from pipelines.store.record import disclosed
 from pipelines.store.shown import MANIFEST
 from privacy.json_values import parsed
 from privacy.sanitised.attributes import Attribute

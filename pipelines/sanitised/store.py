@@ -98,11 +98,6 @@ def names_done(store: EpochStore[Sanitised], commits: Sequence[Sanitised]) -> pa
     return pa.concat_arrays(found)
 
 
-def disclosed(commits: Sequence[Sanitised]) -> Mapping[str, str]:
-    """Return the facts that the last of some epochs has stated; empty if none did."""
-    return next((commit.disclosure for commit in reversed(commits) if commit.disclosure), {})
-
-
 def _continues(_: Sanitised | None, record: Sanitised) -> bool:
     return record.records >= 1
 

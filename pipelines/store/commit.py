@@ -92,11 +92,6 @@ class Commit:
     found: tuple[FoundKeys, ...] = field(default=(), metadata=LATER)
 
 
-def disclosed(commits: Sequence[Commit]) -> Mapping[str, str]:
-    """Return the facts that the last of some epochs has stated; empty if none did."""
-    return next((commit.disclosure for commit in reversed(commits) if commit.disclosure), {})
-
-
 def _continues(before: Commit | None, commit: Commit) -> bool:
     """Whether an epoch's windows and times begin where those before it ended, and its ends fit them."""
     released = 0 if before is None else before.windows

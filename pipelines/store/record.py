@@ -78,6 +78,15 @@ class EpochRecord(Protocol):
     def state(self) -> Files:
         """Private files that later epochs need, by their names in the attempt's folder."""
 
+    @property
+    def disclosure(self) -> Mapping[str, str]:
+        """Facts for readers by their names, if they have changed; otherwise empty."""
+
+
+def disclosed(records: Sequence[EpochRecord]) -> Mapping[str, str]:
+    """Return the facts that the last of some epochs has stated; empty if none did."""
+    return next((record.disclosure for record in reversed(records) if record.disclosure), {})
+
 
 R = TypeVar("R", bound=EpochRecord)
 T = TypeVar("T")

@@ -9,11 +9,10 @@ Source: Kellaris et al., "Differentially Private Event Sequences over Infinite S
 docs/proofs/adaptive.md.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, usual_share
+from privacy.adaptive.base import AdaptiveTerms, Publication, Rule, usual_share
 from privacy.adaptive.carry import AdaptiveCarry
 from privacy.adaptive.deciding import Deciding, DecidingRule
 from privacy.adaptive.step import Sampled, error_of_a_sample
@@ -25,16 +24,9 @@ OF_RHO = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ba(Deciding):
-    """Policy `ba` with the settings of a spec.
-
-    Attributes:
-        decisions: share of the query's budget for decisions; None: the default.
-    """
+    """Policy `ba` with the settings of a spec; attributes as of `Deciding`."""
 
     name: ClassVar[str] = "ba"
-    missing: ClassVar[Mapping[str, str]] = {}
-
-    decisions: float | None = None
 
     def settled(self, terms: AdaptiveTerms) -> Rule:
         usual = usual_share(terms.distances, terms.noise) if NOISE[terms.noise].pure else OF_RHO
@@ -43,16 +35,9 @@ class Ba(Deciding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaRule(DecidingRule):
-    """`Ba` for one release.
-
-    Attributes:
-        decisions: share of the budget, epsilon or rho, for decisions; the rest is for samples.
-    """
+    """`Ba` for one release; attributes as of `DecidingRule`."""
 
     name: ClassVar[str] = "ba"
-
-    period: Period
-    decisions: float
 
     @property
     def units(self) -> int:

@@ -9,11 +9,10 @@ Source: Kellaris et al., "Differentially Private Event Sequences over Infinite S
 docs/proofs/adaptive.md.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule
+from privacy.adaptive.base import AdaptiveTerms, Publication, Rule
 from privacy.adaptive.carry import AdaptiveCarry
 from privacy.adaptive.deciding import Deciding, DecidingRule
 from privacy.adaptive.step import Sampled, error_of_a_sample
@@ -27,16 +26,9 @@ DECISIONS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bd(Deciding):
-    """Policy `bd` with the settings of a spec.
-
-    Attributes:
-        decisions: share of the query's budget for decisions; None: the default.
-    """
+    """Policy `bd` with the settings of a spec; attributes as of `Deciding`."""
 
     name: ClassVar[str] = "bd"
-    missing: ClassVar[Mapping[str, str]] = {}
-
-    decisions: float | None = None
 
     def settled(self, terms: AdaptiveTerms) -> Rule:
         return BdRule(period=terms.period, decisions=DECISIONS if self.decisions is None else self.decisions)
@@ -44,17 +36,10 @@ class Bd(Deciding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BdRule(DecidingRule):
-    """`Bd` for one release.
-
-    Attributes:
-        decisions: share of the budget, epsilon or rho, for decisions; the rest is for samples.
-    """
+    """`Bd` for one release; attributes as of `DecidingRule`."""
 
     name: ClassVar[str] = "bd"
     units: ClassVar[int] = FINEST
-
-    period: Period
-    decisions: float
 
     @property
     def publication(self) -> Publication:

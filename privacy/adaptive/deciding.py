@@ -1,6 +1,7 @@
 """The common part of policies by which the data decide whether a window is sampled or the last numbers are repeated."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,12 +15,17 @@ from privacy.problems import RuleError
 SAMPLES = "number of windows that may be sampled, of all or in any span; add samples: 20"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deciding:
-    """Part of such policies (privacy.adaptive.base.Policy)."""
+    """Part of such policies (privacy.adaptive.base.Policy).
 
-    __slots__ = ()
+    Attributes:
+        decisions: share of the query's budget for decisions; None: the default.
+    """
 
     columns: ClassVar[tuple[Column, ...]] = ()
+    missing: ClassVar[Mapping[str, str]] = {}
+    decisions: float | None = None
 
     def problems(self, cells: int, *, over: bool) -> Iterator[RuleError]:
         return iter(())
@@ -28,14 +34,13 @@ class Deciding:
         return "The data decide, privately, which windows get new numbers; the other windows repeat them."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecidingRule:
     """Part of the rules of such policies (privacy.adaptive.base.Rule).
 
     Attributes:
         decisions: share of the budget, epsilon or rho, for decisions; the rest is for samples.
     """
-
-    __slots__ = ()
 
     pure: ClassVar[bool] = False
     fewest: ClassVar[int] = 1
@@ -52,14 +57,13 @@ class DecidingRule:
         return {**self.period.settings, "decisions": self.decisions}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CountingRule(DecidingRule):
     """Part of the rules of policies with a largest number of samples of one size.
 
     Attributes:
         samples: C, the largest number of sampled windows, of N or of any w.
     """
-
-    __slots__ = ()
 
     samples: int
 

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, check_samples, usual_share
+from privacy.adaptive.base import AdaptiveTerms, Publication, Rule, usual_share
 from privacy.adaptive.carry import AdaptiveCarry
 from privacy.adaptive.deciding import SAMPLES, CountingRule, Deciding
 from privacy.adaptive.scales import Scales
@@ -74,7 +74,6 @@ class Dsat(Deciding):
     Attributes:
         samples: largest number of samples among all windows, or in any span.
         gains: gains of the controller.
-        decisions: share of the query's budget for decisions; None: the default.
     """
 
     name: ClassVar[str] = "dsat"
@@ -82,10 +81,8 @@ class Dsat(Deciding):
 
     samples: int
     gains: Gains = field(default_factory=Gains)
-    decisions: float | None = None
 
     def settled(self, terms: AdaptiveTerms) -> Rule:
-        check_samples(self.samples, terms.period)
         return DsatRule(
             period=terms.period,
             decisions=usual_share(terms.distances, terms.noise) if self.decisions is None else self.decisions,
@@ -100,17 +97,12 @@ class DsatRule(CountingRule):
     """`Dsat` for one release.
 
     Attributes:
-        decisions: share of the budget, epsilon or rho, for decisions; the rest is for samples.
-        samples: C, the largest number of sampled windows, of N or of any w.
         gains: gains of the controller.
         reserve: in a span, how much its last samples raise the threshold.
     """
 
     name: ClassVar[str] = "dsat"
 
-    period: Period
-    decisions: float
-    samples: int
     gains: Gains = field(default_factory=Gains)
     reserve: float = 0.0
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privacy.adaptive.base import THRESHOLD, AdaptiveTerms, Period, Publication, Rule, check_samples, usual_share
+from privacy.adaptive.base import THRESHOLD, AdaptiveTerms, Publication, Rule, usual_share
 from privacy.adaptive.carry import AdaptiveCarry
 from privacy.adaptive.deciding import SAMPLES, CountingRule, Deciding
 from privacy.adaptive.scales import Scales
@@ -29,7 +29,6 @@ class Dsft(Deciding):
     Attributes:
         samples: largest number of samples among all windows, or in any span.
         threshold: threshold in the measure's units, summed over all cells.
-        decisions: share of the query's budget for decisions; None: the default.
     """
 
     name: ClassVar[str] = "dsft"
@@ -40,13 +39,11 @@ class Dsft(Deciding):
 
     samples: int
     threshold: float
-    decisions: float | None = None
 
     def __post_init__(self) -> None:
         THRESHOLD.check("threshold", self.threshold)
 
     def settled(self, terms: AdaptiveTerms) -> Rule:
-        check_samples(self.samples, terms.period)
         return DsftRule(
             period=terms.period,
             decisions=usual_share(terms.distances, terms.noise) if self.decisions is None else self.decisions,
@@ -60,20 +57,16 @@ class DsftRule(CountingRule):
     """`Dsft` for one release.
 
     Attributes:
-        decisions: share of the budget, epsilon or rho, for decisions; the rest is for samples.
-        samples: C, the largest number of sampled windows, of N or of any w.
         threshold: grid steps; a window is sampled if its L1 distance from the last published numbers, beyond what the
             noise of a sample accounts for, exceeds this.
 
+    >>> from privacy.adaptive.base import Period
     >>> DsftRule(period=Period(windows=365), decisions=0.2, samples=20, threshold=500).units
     20
     """
 
     name: ClassVar[str] = "dsft"
 
-    period: Period
-    decisions: float
-    samples: int
     threshold: int
 
     def __post_init__(self) -> None:

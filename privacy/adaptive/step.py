@@ -130,15 +130,7 @@ class Sampled:
         """Return the units that a sample of the next window takes, 0 without one, and the noise of the threshold.
 
         Neighbours' distances differ by at most r = `scales.sensitivity`. The cost of a decision is stated in
-        privacy.adaptive.budget.
-
-        Args:
-            scales: scales of the noise.
-            over: makes samples.
-            carry: carry of the previous step; None in the first.
-            level: exact histogram in grid steps, int64 [cells].
-            sample: returns noise.
-            reading: reading of the last published numbers; None: computed from the carry.
+        privacy.adaptive.budget. The arguments are those of `Publication.step`.
         """
         units = offered(self.rule, carry)
         rho = None if carry is None else carry.rho

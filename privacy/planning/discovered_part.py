@@ -10,6 +10,7 @@ is the probability that a unit that is alone in keys makes one of them be shown;
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from privacy.discovery.rules import ANY, Finding, FindingTerms, query_problems
 from privacy.discovery.threshold import LEVEL, Alone, levels_of, refuse_coarse
@@ -55,8 +56,7 @@ class DiscoveredDraft(LinearDraft):
         with placed("queries", self.demand.name):
             refuse_coarse(part.strategy, self.promise.windows or 1, self.demand.measure.components[0].largest)
             threshold = alone_in_keys(part, self.demand, self.promise).threshold(self.delta)
-        known = {one.name: getattr(part, one.name) for one in fields(LinearPart)}
-        return DiscoveredPart(**known, cells=self.demand.cells // ANY, threshold=threshold, delta=self.delta)
+        return DiscoveredPart(**_members(part), cells=self.demand.cells // ANY, threshold=threshold, delta=self.delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +65,12 @@ class EventsDraft(LinearDraft):
 
     def calibrated(self, noise: Calibrated) -> "EventsPart":
         """Return the part with its noise."""
-        part = LinearDraft.calibrated(self, noise)
-        return EventsPart(**{one.name: getattr(part, one.name) for one in fields(LinearPart)})
+        return EventsPart(**_members(LinearDraft.calibrated(self, noise)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventsPart(LinearPart):
-    """Part with `entered` or `left` of keys that the part with their levels finds; attributes as of `LinearPart`."""
+class PartOfFoundKeys(LinearPart):
+    """Part of a query whose keys are found; attributes as of `LinearPart`."""
 
     @property
     def together(self) -> bool:
@@ -84,6 +83,11 @@ class EventsPart(LinearPart):
     def total_errors(self, series: Series, numbers: int, cells: int, sampled: Sequence[bool]) -> Floats | None:
         return None
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventsPart(PartOfFoundKeys):
+    """Part with `entered` or `left` of keys that the part with their levels finds; attributes as of `LinearPart`."""
+
     def refuse(self, demand: Demand, mechanism: Mechanism, accounting: Accounting) -> None:
         """Refuse a demand or settings of a plan that the part does not fit (`Part.refuse`)."""
         if not demand.discover or self.family == "net":
@@ -92,7 +96,7 @@ class EventsPart(LinearPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveredPart(LinearPart):
+class DiscoveredPart(PartOfFoundKeys):
     """One part of one query whose keys are found; other attributes as of `LinearPart`.
 
     Attributes:
@@ -104,17 +108,6 @@ class DiscoveredPart(LinearPart):
     cells: int
     threshold: int
     delta: float
-
-    @property
-    def together(self) -> bool:
-        return True
-
-    @property
-    def unsummed(self) -> str | None:
-        return UNSUMMED
-
-    def total_errors(self, series: Series, numbers: int, cells: int, sampled: Sequence[bool]) -> Floats | None:
-        return None
 
     def found(self, demand: Demand, promise: Promise) -> dict[str, float]:
         """Return the threshold, its delta, and the entries with which a key is found in one window, for reports.
@@ -147,6 +140,10 @@ class DiscoveredPart(LinearPart):
         if not demand.discover or demand.cells != self.cells * ANY:
             raise ValueError("expected only for a query whose keys are found, with the same cells of each")
         LinearPart.refuse(self, demand, mechanism, accounting)
+
+
+def _members(part: LinearPart) -> dict[str, Any]:
+    return {one.name: getattr(part, one.name) for one in fields(LinearPart)}
 
 
 FoundParts = tuple[DiscoveredPart, *tuple[LinearPart, ...]]

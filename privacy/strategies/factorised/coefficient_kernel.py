@@ -102,25 +102,12 @@ class Coefficients:
         return 2 * min(leaves, len(_integers(self, horizon)) - 1)
 
     def forward(self, kept: Integers, leaves: Ints, horizon: int | None) -> tuple[Ints, Integers]:
-        """Return the nodes of leaves, int64 [rows, cells], and the remembered arrays after them.
-
-        Args:
-            kept: remembered arrays before the leaves.
-            leaves: int64 [rows, cells].
-            horizon: number of leaves; None without an end.
-        """
+        """Return the nodes of leaves (`Kernel.forward`)."""
         nodes, history = forward_by_leaves(_integers(self, horizon), kept["leaves"], leaves)
         return nodes, {"leaves": history}
 
     def back(self, kept: Reals, level: Floats, noisy: Floats, horizon: int | None) -> tuple[Floats, Reals]:
-        """Return levels from noisy nodes, float64 [rows, cells], and the remembered arrays after them.
-
-        Args:
-            kept: remembered arrays before the nodes.
-            level: the level before the nodes, float64 [cells].
-            noisy: noisy nodes, float64 [rows, cells].
-            horizon: number of leaves; None without an end.
-        """
+        """Return levels from noisy nodes (`Kernel.back`)."""
         levels, decoded = back_by_coefficients(self.coefficients(horizon), level, kept["decoded"], noisy)
         return levels, {"decoded": decoded}
 

@@ -100,25 +100,12 @@ class Exponentials:
         return len(self.poles) + len(self.poles) - 1
 
     def forward(self, kept: Integers, leaves: Ints, horizon: int | None) -> tuple[Ints, Integers]:
-        """Return the nodes of leaves, int64 [rows, cells], and the remembered arrays after them.
-
-        Args:
-            kept: remembered arrays before the leaves.
-            leaves: int64 [rows, cells].
-            horizon: number of leaves; None without an end.
-        """
+        """Return the nodes of leaves (`Kernel.forward`)."""
         nodes, states = forward_by_states(self.poles, self.guard, kept["states"], leaves)
         return nodes, {"states": states}
 
     def back(self, kept: Reals, level: Floats, noisy: Floats, horizon: int | None) -> tuple[Floats, Reals]:
-        """Return levels from noisy nodes, float64 [rows, cells], and the remembered arrays after them.
-
-        Args:
-            kept: remembered arrays before the nodes.
-            level: the level before the nodes, float64 [cells].
-            noisy: noisy nodes, float64 [rows, cells].
-            horizon: number of leaves; None without an end.
-        """
+        """Return levels from noisy nodes (`Kernel.back`)."""
         levels, decays = back_by_decays(*_decays(self.poles), kept["decays"], noisy)
         return levels, {"decays": decays}
 

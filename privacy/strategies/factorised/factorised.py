@@ -172,25 +172,13 @@ class Factorised:
         return None
 
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
-        """Return the variance of each number in units of one node's, float64 [numbers] (`Strategy.variances`).
-
-        Args:
-            series: series of the numbers.
-            windows: numbers that end by this boundary, in leaves, are included.
-            since: numbers that end by this boundary are left out.
-        """
+        """Return the variance of each number in units of one node's, float64 [numbers] (`Strategy.variances`)."""
         latest = self._latest(series, windows, since)
         found: Floats = np.cumsum(self._newest_first(series, windows) ** 2)[latest - 1]
         return found
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
-        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] each (`Strategy.weights`).
-
-        Args:
-            series: series of the numbers.
-            windows: numbers that end by this boundary, in leaves, are included.
-            since: numbers that end by this boundary are left out.
-        """
+        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] (`Strategy.weights`)."""
         newest_first = np.abs(self._newest_first(series, windows))
         return [newest_first[:latest] for latest in self._latest(series, windows, since)]
 
@@ -199,23 +187,11 @@ class Factorised:
         return series.ends(windows)[len(series.ends(since)) :] + int(self.initial_level)
 
     def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
-        """Return a bound for the nodes that one entry moves (`Strategy.norm`).
-
-        Args:
-            states: sizes of an entry's states, in normalised units.
-            leaves: leaves that the entry can move.
-            closely: whether the computation may take longer, if the strategy is `certifiable`.
-        """
+        """Return a bound for the nodes that one entry moves (`Strategy.norm`)."""
         return Fraction(self._bounds(states, leaves, closely)[-1])
 
     def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
-        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves.
-
-        Args:
-            states: sizes of an entry's states, in normalised units.
-            changes: the largest number of changes.
-            closely: whether the computation may take longer, if the strategy is `certifiable`.
-        """
+        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves."""
         bounds = [Fraction(bound) for bound in self._bounds(states, at_most(changes), closely)[1:]]
         return bounds + bounds[-1:] * (changes - len(bounds))
 
@@ -223,13 +199,6 @@ class Factorised:
         """Return the bounds of a unit's effect on nodes that norms do not state (`Strategy.moved`).
 
         Any change moves all later nodes, in every cell that the unit was in; nodes of an endless filter forget.
-
-        Args:
-            leaves: leaves that one entry can move.
-            cells: number of columns: cells of the query, or nodes of its strategy over cells.
-            each: largest number of columns that one state is in.
-            largest: grid steps in one normalised unit, for each component.
-            shared: whether several entries of an owner share these changes.
         """
         changes = leaves.appearing
         if not shared:
@@ -255,13 +224,7 @@ class Factorised:
         return Fraction(bound)
 
     def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
-        """Return the bounds of the effect of a unit whose trajectories differ at boundaries (`Strategy.moved_apart`).
-
-        Args:
-            boundaries: largest number of consecutive boundaries at which the trajectories differ.
-            cells, each, largest: as in `moved`.
-            entries: largest number of entries that the unit has at one time.
-        """
+        """Return the bounds of the effect of a unit that differs at boundaries (`Strategy.moved_apart`)."""
         touched = Touched(boundaries + 1, boundaries + 1, in_a_row=True)
         visited = min(cells, entries * boundaries * each)
         if self._leaves is None:

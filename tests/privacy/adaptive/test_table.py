@@ -106,7 +106,7 @@ def test_a_policy_in_the_table_is_planned_and_released_from_a_spec(slackwater: C
     ("settings", "says"),
     [
         ("", "strategy.adaptive: samples: missing; how many windows; add samples: 2"),
-        (", samples: 9", "strategy.adaptive.samples: samples=9 must be at most the number of windows, 5"),
+        (", samples: 9", "strategy.adaptive.samples: expected at most the number of windows, 5, not 9"),
         (", samples: 2, threshold: 3", "strategy.adaptive.threshold: policy first does not have this key; remove it"),
     ],
 )
