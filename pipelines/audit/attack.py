@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from pipelines.audit.adaptive import check_adaptive
+from pipelines.audit.discovery import check_discovery
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.kills import check_kills
 from pipelines.audit.membership import check_membership
@@ -39,7 +40,7 @@ class Effort:
     Attributes:
         search: Seconds of the search for neighbours.
         noise: Most seconds for samples of noise.
-        decisions: Seconds of the search for losses of adaptive queries.
+        decisions: Seconds of the search for losses of adaptive queries, and for wrongly found keys.
         guesses: Most seconds for guesses.
         pairs: Fewest pairs of whole runs; in every second one the unit is alone, so 2 or more have both kinds.
         kills: Releases whose runs are killed.
@@ -97,6 +98,10 @@ class Attack:
     def decisions(self) -> list[LayerResult]:
         return [*check_adaptive(self.ready.stages, seconds=self.effort.decisions, choose=Random())]
 
+    def discovery(self) -> list[LayerResult]:
+        ready, seconds = self.ready, self.effort.decisions
+        return [*check_discovery(ready.stages, ready.setting, seconds=seconds, choose=Random())]
+
     def membership(self) -> list[LayerResult]:
         seeker = self.seeker or search(self.ready.stages, self.ready.setting, seconds=2)[1]
         return [check_membership(seeker, seconds=self.effort.guesses)]
@@ -129,6 +134,7 @@ LAYERS: dict[str, Callable[[Attack], list[LayerResult]]] = {
     "sensitivity": Attack.sensitivity,
     "noise": Attack.noise,
     "decisions": Attack.decisions,
+    "discovery": Attack.discovery,
     "membership": Attack.membership,
     "kills": Attack.kills,  # these four before Beam starts threads, since they fork
     "power": Attack.power,

@@ -15,12 +15,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pipelines.audit.files import write
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.forked import Access, forked
 from pipelines.audit.lives import neighbours
 from pipelines.audit.mutations import halves, random_life
 from pipelines.audit.prepared import Prepared
+from pipelines.audit.synthetic import Mutation
 from pipelines.audit.whole import emptied
 from pipelines.compact.operation import compact
 from pipelines.run.operation import run
@@ -33,6 +37,10 @@ OF_RUNS = (Access(1, COMMIT), Access(1, MANIFEST), Access(0, COMMIT), Access(0, 
 """Accesses at which runs are killed first: after and before the commit, and the manifest."""
 
 OF_COMPACTIONS = (Access(0, MANIFEST), Access(1, JOINED), Access(0, JOINED), Access(1, MANIFEST))
+
+MOST_IN_CROWD = 5000
+
+_OF_VALUES = ("scale", "stddev", "ci_low", "ci_high")
 
 NodeRows = list[tuple[str, ...]]
 
@@ -95,9 +103,21 @@ def run_until(ready: Prepared, windows: int) -> None:
 
 
 def rows_of_life(ready: Prepared, choose: Random) -> Sequence[Any]:
-    """Return the rows of a random life, among those of other units."""
+    """Return the rows of a random life, among those of other units, and so many that a key is found."""
     ((rows, _), *_), _ = neighbours(random_life(ready.setting, choose), ready.setting)
-    return rows
+    return [*rows, *_crowd(ready)]
+
+
+def _crowd(ready: Prepared) -> list[Mutation]:
+    """Return rows of units in one state, twice as many as a key needs to be found, but at most `MOST_IN_CROWD`."""
+    plan, owner = ready.stages.job.plan, ready.setting.owner
+    parts = [(part, plan.demands[query]) for query in ready.stages.universe if (part := plan.discovered_of(query))]
+    needed = max((2 * int(part.found(demand, plan.promise)["entries_95"]) for part, demand in parts), default=0)
+    start, state = ready.setting.end(0) + 1, ready.setting.corners[0]
+    return [
+        Mutation(name, start, 0, None, {**state, **({owner: name} if owner else {})}, owner and name)
+        for name in (f"crowd-{number}" for number in range(min(needed, MOST_IN_CROWD)))
+    ]
 
 
 def begun(ready: Prepared, rows: Sequence[Any]) -> None:
@@ -139,16 +159,27 @@ def repeated(ready: Prepared) -> list[str]:
 
 
 def rows_of(ready: Prepared, names: set[str] | None = None) -> NodeRows:
-    """Return the published nodes with their values, of the tables that the manifest lists or of other ones."""
+    """Return the published nodes with their values, of the tables that the manifest lists or of other ones.
+
+    A query that finds keys publishes no nodes: its numbers take their place.
+    """
     folder = Path(ready.spec.output.public)
     if names is None:
         names = {name for epoch in (_manifest(ready) or {"epochs": ()})["epochs"] for name in epoch["files"]}
+    finding = [ready.spec.queries[query].name for query in ready.stages.universe]
     found: NodeRows = []
     for name in names:
-        if name.startswith("nodes/") and "/." not in name and (folder / name).exists():
-            table = read_whole((folder / name).read_bytes(), name)
-            keys = [key for key in table.column_names if key not in ("noisy_value", "scale")]
-            found += zip(*(map(str, table[key].to_pylist()) for key in (*keys, "noisy_value")), strict=True)
+        if "/." in name or not (folder / name).exists():
+            continue
+        if name.startswith("nodes/"):
+            table, value = read_whole((folder / name).read_bytes(), name), "noisy_value"
+        elif name.startswith("estimates/") and finding:
+            table, value = read_whole((folder / name).read_bytes(), name), "value"
+            table = table.filter(pc.is_in(table["query"], value_set=pa.array(finding)))
+        else:
+            continue
+        keys = [key for key in table.column_names if key not in (value, *_OF_VALUES)]
+        found += zip(*(map(str, table[key].to_pylist()) for key in (*keys, value)), strict=True)
     return found
 
 

@@ -18,7 +18,7 @@ from pipelines.common.arguments import SpecLike, refuse_ending, refuse_inside, s
 from pipelines.common.errors import ArgumentError
 from pipelines.published.others import of_other_kind
 from pipelines.spec.load import Spec
-from transforms.common.errors import SlackwaterError, SpecError
+from transforms.common.errors import SlackwaterError
 from transforms.common.sinks import write_text
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -87,18 +87,8 @@ def audit(
 def _audited_spec(spec: SpecLike, page: str | None) -> str:
     """Return the path of a spec that can be audited."""
     given = spec_of(spec)
-    _refuse_found(given)
     refuse_inside("html", page, given.output.public)
     return str(given.path)
-
-
-def _refuse_found(spec: Spec) -> None:
-    for number, query in enumerate(spec.queries):
-        if query.discovers:
-            raise SpecError(
-                f"{spec.path}: queries[{number}].by of {query.name!r}: audit does not support keys that are found; "
-                "audit a copy of the spec that lists some keys"
-            )
 
 
 def _attacked(path: str, effort: str, layers: Sequence[str] = ()) -> Audited:

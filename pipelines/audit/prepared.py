@@ -17,6 +17,9 @@ from transforms.aggregation.queries import Timeline
 MOST_LEAVES = 2**17
 """Largest number of windows times cells in one release of an audit."""
 
+KEYS = 16
+"""Assumed number of synthetic keys that queries may find."""
+
 FEWEST = 8
 """Fewest windows, if the schedule has as many."""
 
@@ -69,7 +72,7 @@ def _near(span: Span | None) -> tuple[tuple[str, float], ...]:
 
 def _timeline(spec: Spec) -> Timeline:
     """Return the windows of an audit: all of the schedule, or as many as are worth their time."""
-    cells = sum(query.cells for query in spec.queries)
+    cells = sum(KEYS * query.each if query.discovers else query.cells for query in spec.queries)
     far = spec.schedule.until or spec.schedule.start + 10_000 * spec.schedule.every
     whole = timeline_of(spec, far)
     span, wanted = spec.privacy.protects.span, 60

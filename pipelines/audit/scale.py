@@ -120,7 +120,7 @@ def _linear(stages: Stages, key: NodeKey, error: float, until: float) -> dict[st
         return {}
     wanted = needed(error, FALSE_ALARM / (16 * len(stages.job.plan.parts)))
     windows = stages.job.aggregation.timeline.windows
-    cells = len(stages.job.aggregation.cells_of(key))
+    cells = stages.cells(key)
     alone = all(part.over is None for part in parts)
     times = max(1, min(LARGEST_CALL // ((1 + windows) * cells), -(-wanted // windows // cells) + 1)) if alone else 1
     found: dict[str, Noise] = {}

@@ -8,6 +8,7 @@ sum |d_i| / b_i; with Gaussian noise, its mu is the root of sum (d_i / sigma_i)^
 A correct program never exceeds a bound, so no probability is involved. A search without a find proves nothing.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import Life, Surroundings, neighbours
 from pipelines.audit.mutations import changed, corpus, halves
 from pipelines.audit.stages import Epochs, Released, Stages, scales_of
+from privacy.discovery.budget import of_noise
 from privacy.evidence.betting import mu_at
 from privacy.noise.distributions import NoiseDistribution
 from privacy.noise.kinds import NOISE
@@ -121,9 +123,11 @@ def distance(one: Released, two: Released) -> Distance:
             norms[f"{name}, part {place + 1}"] = float(max(shares))
             largest = job.aggregation.queries[number].measure.components[0].largest
             planned += (kind.of_norms(bound.l1, bound.l2) * largest / part.noise[0].scale) ** kind.power
-    allowed = plan.budget.epsilon if plan.budget.delta == 0 else np.inf
+    found = math.fsum(part.delta for part in plan.parts)
+    added = plan.budget.delta == 0 or (found and plan.accounting == "naive")  # then all of delta is for discovery
+    allowed = plan.budget.epsilon if added else np.inf
     if not kind.pure:
-        allowed = mu_at(plan.budget.epsilon, plan.budget.delta) * (1 + NUMERICAL)
+        allowed = mu_at(plan.budget.epsilon, of_noise(plan.budget.delta, found)) * (1 + NUMERICAL)
     return Distance(
         norms=norms,
         cost=cost ** (1 / kind.power),

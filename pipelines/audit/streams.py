@@ -25,7 +25,7 @@ from pipelines.audit.kills import NodeRows, rows_of, run_until
 from pipelines.audit.lives import Life, neighbours
 from pipelines.audit.mutations import corpus
 from pipelines.audit.prepared import Prepared
-from pipelines.audit.shared_noise import SharedNoise
+from pipelines.audit.shared_noise import SharedNoise, wide
 from pipelines.audit.stages import Epochs
 from pipelines.audit.whole import emptied
 from pipelines.epochs.stream import StreamRelease, stream_job
@@ -84,7 +84,8 @@ def _released(ready: Prepared, epochs: Epochs, made: Callable[[Prepared, list[tu
         write(ready.spec, ready.stages.columns, rows, staged / f"{number:02d}{suffix}")
         files.append((str(staged / f"{number:02d}{suffix}"), str(data / f"{number:02d}{suffix}")))
     said = StringIO()
-    with SharedNoise().used(), redirect_stdout(said), redirect_stderr(said):
+    shared = SharedNoise(universe=ready.stages.universe, reach=wide(ready.stages.thresholds))
+    with shared.used(), redirect_stdout(said), redirect_stderr(said):
         made(ready, files)
     return rows_of(ready)
 

@@ -52,11 +52,13 @@ class Pool:
         inside: Values that queries count.
         beyond: All others: unlisted, missing, not a number, not finite, out of range.
         kind: `number`, `time`, `whole`, `bool` or `text`.
+        alone: Keys to be found in which no other unit ever is.
     """
 
     inside: tuple[ColumnValue, ...]
     beyond: tuple[ColumnValue, ...]
     kind: str
+    alone: tuple[ColumnValue, ...] = ()
 
     def pick(self, choose: Random, often: float = OFTEN) -> ColumnValue:
         """Return one of the values, most often one inside."""
@@ -69,17 +71,19 @@ Pools = dict[str, Pool]
 def columns_of(spec: Spec) -> Pools:
     """Return the columns of states that the queries and the classes of a spec read."""
     found: Pools = {}
+    types = dict(spec.changelog.source.types)
     for query in spec.queries:
         for name, key in query.ordered:
             _add(found, name, _ordered(key))
         for name, cells in query.listed:
             _add(found, name, _listed(cells))
+        if query.found_by is not None:
+            _add(found, query.found_by, _found(types.get(query.found_by, "string")))
         if query.column is not None:
             _add(found, query.column, _measured(query))
     constraint = spec.privacy.constraint
     if constraint.column is not None:
         _add(found, constraint.column, Pool(constraint.names, (f"{MARK} class", None), "text"))
-    types = dict(spec.changelog.source.types)
     for query in spec.queries:
         if query.where is not None:
             for name in sorted(query.where.columns):
@@ -113,7 +117,8 @@ def _add(found: Pools, name: str, column: Pool, *, weak: bool = False) -> None:
     fits = [v for v in column.inside if isinstance(v, right) and v not in known.inside]
     inside = known.inside if weak else (*known.inside, *fits)
     beyond = (*known.beyond, *(v for v in (*column.beyond, *fits) if v is None or isinstance(v, right)))
-    found[name] = Pool(inside, tuple(dict.fromkeys(v for v in beyond if v not in inside)), known.kind)
+    alone = (*known.alone, *(v for v in column.alone if isinstance(v, right)))
+    found[name] = Pool(inside, tuple(dict.fromkeys(v for v in beyond if v not in inside)), known.kind, alone)
 
 
 _PYTHON: dict[str, tuple[type, ...]] = {
@@ -143,6 +148,16 @@ def _listed(cells: tuple[Any, ...]) -> Pool:
         return Pool((*values,), (None,), "bool")
     texts = [str(value) for value in values] or [f"{MARK} only"]
     return Pool(tuple(dict.fromkeys((*texts[:6], *texts[-2:]))), (f"{MARK} other", None), "text")
+
+
+def _found(kind: str) -> Pool:
+    """Return keys that may be found; in whole runs, those with `MARK` are not, so that their names stay private."""
+    if kind in ("int64", "float64"):
+        return Pool((1, 2, 3), (7, None), "whole", (8, 9))
+    if kind == "bool":
+        return Pool((True, False), (None,), "bool")
+    alone = tuple(f"{MARK} alone {number}" for number in range(4))
+    return Pool(("key 1", "key 2", "key 3"), (f"{MARK} key", f"{MARK} é", None), "text", alone)
 
 
 def _measured(query: Query) -> Pool:

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipelines.audit.alone import lonely_keys
 from pipelines.audit.files import write
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import Life, Surroundings, neighbours
 from pipelines.audit.mutations import halves
 from pipelines.audit.sensitivity import zero_noise
-from pipelines.audit.shared_noise import NoiseNode, SharedNoise, name_of
+from pipelines.audit.shared_noise import NoiseNode, SharedNoise, name_of, wide
 from pipelines.audit.stages import Epochs, Released, Stages
 from pipelines.audit.synthetic import MARK, Mutation
 from pipelines.run.operation import run
@@ -95,12 +96,21 @@ def _compared(
     with zero_noise():
         one, two = stages.release(left), stages.release(right)
     adaptive = any(not one.parts(key) for key in one.stages.keys)
-    shared = SharedNoise()
+    shared = SharedNoise(universe=stages.universe, hidden=_hidden(one, two), reach=wide(stages.thresholds))
     first = _run(spec, stages, left, setting, shared)
     missing = bool(shared.asked - {node for node, _ in _exact_difference(one, one)})
-    second = _run(spec, stages, right, setting, SharedNoise(dict(_exact_difference(two, one))))
+    second = _run(spec, stages, right, setting, replace(shared, less=dict(_exact_difference(two, one))))
     faults = [*_differences(first, second, loose=missing, adaptive=adaptive), *_leaks(first)]
     return faults, first, [text for text, holds in ((_DECIDED, adaptive), (_LATER, missing)) if holds]
+
+
+def _hidden(one: Released, two: Released) -> dict[int, set[str]]:
+    """Return keys that noise must hide, by query: those whose names must stay private, or that may be found in one."""
+    alone = lonely_keys(one, two)
+    return {
+        number: {key for key in keys.to_pylist() if MARK in key or key in alone[number]}
+        for number, keys in one.stages.universe.items()
+    }
 
 
 def _after_all(setting: Surroundings) -> tuple[Mutation, ...]:

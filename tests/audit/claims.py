@@ -139,6 +139,15 @@ def claims() -> Iterator[Claim]:
         yield Claim(f"measure {name}", ALL, {"measure": measure, "by": WARDS, "publish": ["change", "level"]})
     owners = PROTECTIONS["owners with two entries at once"]
     yield Claim("measure units", owners, {**LEVELS, "measure": "units"})
+    finds = {**LEVELS, "by": {"town": {"discover": True}}}
+    laplace = {"delta": 1e-6, "mechanism": "laplace"}
+    yield Claim("keys that are found", {**ALL, **laplace}, finds)
+    yield Claim("keys that are found, Gaussian", {**ALL, **DELTA}, finds)
+    yield Claim("keys that are found, owners", {**owners, **laplace}, {**finds, "measure": "units"})
+    yield Claim("keys that are found, a span", {**PROTECTIONS["a span of owners"], **laplace}, finds)
+    for name in ("sums", "means"):
+        measure = {**MEASURES[name], "min": 0}
+        yield Claim(f"keys that are found by {name}", {**ALL, **laplace}, {**finds, "measure": measure})
     for name in COMPOSED:
         pure = {} if name in ("naive", "advanced", "paper") else DELTA
         delta = {"delta": 1e-9} if name == "advanced" else {}
@@ -164,7 +173,7 @@ def audited(claim: Claim) -> dict[str, Any]:
             "claims",
         ]
         ran = subprocess.run(
-            [*command, "sensitivity", "decisions", "membership"],
+            [*command, "sensitivity", "decisions", "discovery", "membership"],
             env=environment,
             capture_output=True,
             text=True,

@@ -60,6 +60,8 @@ CLEAN = tuple(
         ("sensitivity", "owners"),
         ("noise", "gauss"),
         ("decisions", "thresholds"),
+        ("discovery", "found"),
+        ("runs", "found"),
         ("membership", "span"),
         ("kills", "span"),
         ("power", "gauss"),

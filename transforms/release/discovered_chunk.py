@@ -214,12 +214,12 @@ def publish(parts: FoundParts, held: RunningKeys | None, new: NewSums) -> tuple[
     after, shown = [], [schema.empty_table()]
     each, later = parts[0].cells, range(held.windows + 1, new.windows + 1)
     for some in _slices(0, len(held.keys), len(later) * each):
-        running, rows = _step(parts, held.of(some, each), partial(by_key.dense, some, later, each))
+        running, rows = step(parts, held.of(some, each), partial(by_key.dense, some, later, each))
         after.append(running)
         shown.append(rows)
     for some in _slices(len(held.keys), len(keys), (new.windows + 1) * each):
         every = range(new.windows + 1)
-        running, rows = _step(parts, RunningKeys.new(keys[some], each), partial(by_key.dense, some, every, each))
+        running, rows = step(parts, RunningKeys.new(keys[some], each), partial(by_key.dense, some, every, each))
         after.append(running)
         shown.append(rows)
     del by_key
@@ -252,7 +252,7 @@ class _ByKey:
         return filled
 
 
-def _step(parts: FoundParts, held: RunningKeys, leaves: Callable[[int], Ints]) -> tuple[RunningKeys, pa.Table]:
+def step(parts: FoundParts, held: RunningKeys, leaves: Callable[[int], Ints]) -> tuple[RunningKeys, pa.Table]:
     """Return the next state of some keys and their public rows.
 
     Args:
