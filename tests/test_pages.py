@@ -128,6 +128,16 @@ def test_spreadsheet_files_are_rewritten_as_the_page_describes(tmp_path: Path, m
     )
 
 
+def test_pages_show_what_plan_prints(tmp_path: Path) -> None:
+    """The first block of text of each page, without regard to breaks of lines."""
+    (tmp_path / "towns.yaml").write_text(blocks(DOCS / "how-to/find-keys.md", "yaml")[0])
+    specs = {"find-keys": tmp_path / "towns.yaml", "maps": ROOT / "examples/stops/spec.yaml"}
+
+    for page, spec in specs.items():
+        shown = blocks(DOCS / f"how-to/{page}.md", "text")[0]
+        assert " ".join(shown.split()) in " ".join(slackwater.plan(spec).text().split()), page
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder in which all steps of the tutorial were run literally."""
