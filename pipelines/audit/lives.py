@@ -68,6 +68,7 @@ class Surroundings:
     Attributes:
         columns: Columns of states.
         corners: States inside all queries.
+        cells: States inside all queries, in different cells, with the largest values.
         promise: The promise.
         timeline: All windows.
         owner: Name of the owner's column; None if the unit is the entry.
@@ -80,6 +81,7 @@ class Surroundings:
 
     columns: Pools
     corners: tuple[dict[str, Any], ...]
+    cells: tuple[dict[str, Any], ...]
     promise: Promise
     timeline: Timeline
     owner: str | None
@@ -105,6 +107,10 @@ class Surroundings:
     def end(self, window: int) -> int:
         """Return the end of a window; 0: the start."""
         return self.timeline.bounds.end(max(0, min(window, self.timeline.windows)))
+
+    def inside(self, window: int) -> int:
+        """Return a moment in the middle of a window."""
+        return (self.end(window - 1) + self.end(window)) // 2
 
     def until(self, life: Life) -> int:
         """Return the end of the span in which neighbours differ."""

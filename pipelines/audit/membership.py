@@ -5,7 +5,7 @@ compares their exact likelihoods. Its guesses give a lower bound on epsilon or m
 1 - `FAILURE`, whenever the trials stop (privacy.evidence.betting).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import process_time
 
@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import neighbours
-from pipelines.audit.sensitivity import Search, zero_noise
+from pipelines.audit.sensitivity import Distance, Search, zero_noise
 from pipelines.audit.stages import Released, scales_of
-from privacy.evidence.betting import at_least, epsilon_of, mu_of
-from privacy.noise.kinds import NOISE
+from privacy.evidence.betting import BINS, at_least, epsilon_of_tally, mu_of, tally
 from privacy.planning.linear_part import LinearPart
 from privacy.series import Ints
 from privacy.strategies.base import Floats
@@ -27,44 +26,44 @@ from transforms.release.linear_chunk import step
 Coins = NDArray[np.bool_]
 
 FAILURE = 1e-3
-TRIALS = 1_000_000
+TRIALS = 50_000_000
 LARGEST_CALL = 2**20
 CLAIM_FAILURE = 1e-6
 """Failure probability of the bound that contradicts a claim, so that a correct program passes."""
 
 
-def check_membership(seeker: Search, *, seconds: float, trials: int = TRIALS) -> LayerResult:
+def check_membership(seeker: Search, *, seconds: tuple[float, float], trials: int = TRIALS) -> LayerResult:
     """Bound the privacy loss of the worst neighbours from below, by guesses.
 
     Args:
         seeker: Finished search.
-        seconds: Processor time.
+        seconds: Fewest and most seconds of processor time; between them, guesses stop at half of the claim.
         trials: Most guesses.
     """
-    assert seeker.worst is not None
-    life, distance = seeker.worst
+    assert seeker.clearest is not None
+    life, distance = seeker.clearest
     left, right = neighbours(life, seeker.setting)
     with zero_noise():
         one, two = seeker.stages.release(left), seeker.stages.release(right)
-    pure = NOISE[seeker.stages.job.plan.mechanism].pure
-    keys = [key for key in one.stages.keys if one.parts(key)]
-    if distance.cost == 0 or not keys:
+        parts = [part for key in one.stages.keys if one.parts(key) for part in _parts(one, two, key)]
+    if distance.cost == 0 or not parts:
         return LayerResult(name="membership", question=_QUESTION, tried={}, untested=("No unit moves a node here.",))
-    until = process_time() + seconds
-    scores = _scores(one, two, keys, until, trials)
-    threshold = threshold_of(scores[: len(scores) // 5]) if pure else 0.0
-    told = scores[len(scores) // 5 :]
-    correct, wrong = int((told >= threshold).sum()), int((told <= -threshold).sum())
-    if not pure:  # scores are of the side that the coin chose: positive ones are correct guesses
-        correct, wrong = int((told > 0).sum()), int((told <= 0).sum())
-    of = epsilon_of if pure else mu_of
-    bound, strict = of(at_least(correct, wrong, FAILURE)), of(at_least(correct, wrong, CLAIM_FAILURE))
-    name, claim = ("epsilon", distance.allowed) if pure else ("mu", distance.planned)
+    name, claim = ("epsilon", distance.allowed) if distance.pure else ("mu", distance.planned)
+    counts, bound, began = np.zeros((2, BINS), dtype=np.int64), 0.0, process_time()
+    least, most = (began + limit for limit in seconds)
+    half = min(claim, distance.planned) / 2
+    while not counts.any() or process_time() < (most if bound < half else least):
+        counts += tally(_scores(parts), distance.cost)
+        bound = _bound(counts, distance, FAILURE)
+        if counts.sum() >= trials:
+            break
+    strict = _bound(counts, distance, CLAIM_FAILURE)
     faults = () if strict <= claim else (f"{name} is at least {strict:.3f}, and the claim is {claim:.3f}",)
+    correct, wrong = counts.sum(axis=1).tolist()
     return LayerResult(
         name="membership",
         question=_QUESTION,
-        tried={"releases": len(scores), "guesses": correct + wrong, "correct guesses": correct},
+        tried={"guesses": correct + wrong, "correct guesses": correct},
         found=(
             f"{name} is at least {bound:.3f} with confidence 99.9 %; this pair's exact loss is {distance.cost:.3f}",
         ),
@@ -76,19 +75,22 @@ def check_membership(seeker: Search, *, seconds: float, trials: int = TRIALS) ->
     )
 
 
+def _bound(counts: Ints, distance: Distance, failure: float) -> float:
+    """Return a lower bound on epsilon or mu; for mu the sizes of ratios do not count."""
+    if distance.pure:
+        return epsilon_of_tally(counts, distance.cost, failure)
+    return mu_of(at_least(*counts.sum(axis=1).tolist(), failure))
+
+
 _QUESTION = "How well can a reader tell whether the worst unit took part?"
 
 
-def _scores(one: Released, two: Released, keys: list[NodeKey], until: float, trials: int) -> Floats:
+def _scores(parts: Sequence["PartOfPair"]) -> Floats:
     """Return for each trial the log-likelihood ratio in favour of the changelog that its coin chose."""
-    parts = [part for key in keys for part in _parts(one, two, key)]
-    times = max(1, min([LARGEST_CALL // part.first[0].size for part in parts] + [trials]))
-    found: list[Floats] = []
-    while sum(map(len, found)) < trials and (process_time() < until or not found):
-        coins = np.random.default_rng().random(times) < 0.5  # choices of the test, not noise
-        total = np.add.reduce([part.ratios(coins) for part in parts])
-        found.append(np.where(coins, total, -total))
-    return np.concatenate(found)
+    times = max(1, LARGEST_CALL // max(part.first[0].size for part in parts))
+    coins = np.random.default_rng().random(times) < 0.5  # choices of the test, not noise
+    total = np.add.reduce([part.ratios(coins) for part in parts])
+    return np.where(coins, total, -total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,19 +130,21 @@ class PartOfPair:
 
 
 def _parts(one: Released, two: Released, key: NodeKey) -> Iterator[PartOfPair]:
-    """Yield the parts that a chunk releases, with the exact sums and nodes of both changelogs."""
+    """Yield the parts that a chunk releases, with the exact sums and nodes of both changelogs.
+
+    Each column and node has its own noise, so columns without a difference, and windows after the last node with one,
+    say nothing about the coin.
+    """
     for part in one.parts(key):
         leaves = [released.leaves(key) for released in (one, two)]
         if part.over is not None:
             leaves = [part.over.spread(of_one) for of_one in leaves]
         alone = replace(part, over=None)
-        with zero_noise():
-            first, second = (step(alone, None, of_one)[1].nodes for of_one in leaves)
-        yield PartOfPair(part=alone, first=leaves[0], second=leaves[1], nodes=(first, second))
-
-
-def threshold_of(scores: Floats) -> float:
-    """Return the threshold that gives the best bound on a first fifth of the trials, which are then put aside."""
-    sizes = np.unique(np.quantile(np.abs(scores), 1 - np.logspace(-4, 0, 60)))
-    bounds = [at_least(int((scores >= t).sum()), int((scores <= -t).sum()), FAILURE) for t in sizes]
-    return float(sizes[int(np.argmax(bounds))])
+        apart = np.stack(step(alone, None, leaves[0])[1].nodes) != np.stack(step(alone, None, leaves[1])[1].nodes)
+        ends = part.strategy.nodes((leaves[0].shape[1] - 1) // part.leaf, since=None).end
+        last = int(ends[apart.any(axis=(0, 2))].max(initial=-1)) * part.leaf
+        columns = np.flatnonzero(apart.any(axis=(0, 1)))
+        if len(columns):
+            first, second = (of_one[:, : last + 1, columns] for of_one in leaves)
+            nodes = step(alone, None, first)[1].nodes, step(alone, None, second)[1].nodes
+            yield PartOfPair(part=alone, first=first, second=second, nodes=nodes)

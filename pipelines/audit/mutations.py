@@ -11,17 +11,26 @@ from pipelines.audit.synthetic import State, state_of
 RANDOM = 40
 """Random lives of a corpus."""
 
+AT_ONCE = 1000
+"""Microseconds that hold all changes of a window."""
+
+MOST_PHASES = 4
+"""Windows of a block in which a span begins."""
+
 
 def corpus(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
-    """Yield lives that are hard for some part of the program, with their kinds, in the order of their yield."""
-    yield from _always(setting, choose)
+    """Yield lives that are hard for some part of the program, with their kinds, the hardest first."""
     yield from _of_spans(setting, choose) if setting.promise.span is not None else _of_bounds(setting, choose)
     for _ in range(RANDOM):
         yield "random", random_life(setting, choose)
 
 
-def _always(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
-    """Yield short lives that every search tries: some entries together, many changes at once, values beyond bounds."""
+def always(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
+    """Yield lives that every search tries, in any time: those that use a whole bound, and short ones.
+
+    The short ones are some entries together, many changes at once, and values beyond bounds.
+    """
+    yield from _whole_spans(setting) if setting.promise.span is not None else _whole_bounds(setting)
     first, second = setting.corners[0], setting.corners[-1]
     half = setting.timeline.every // 2
     since = None if setting.promise.span is None else setting.end(0) + half
@@ -48,6 +57,65 @@ def _always(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]
             yield "values beyond bounds", life([Move(begin + n, 0, None if n % 2 else state) for n in range(3)])
 
 
+def _whole_bounds(setting: Surroundings) -> Iterator[tuple[str, Life]]:
+    """Yield lives that use a whole bound: all changes, far apart in time, or all cells in each window of its time."""
+    windows, first, second = setting.timeline.windows, setting.corners[0], setting.corners[-1]
+    name, cuts = setting.promise.constraint.column, halves(setting)
+    for place, part in enumerate(setting.promise.constraint.parts):
+        of_class = {} if name is None else {name: setting.promise.constraint.names[place]}
+        one, two = ({**state, **of_class} for state in (first, second))
+        if part.changes is None:
+            begin = setting.end(1) - AT_ONCE
+            met = sum(setting.end(w - 1) <= begin + part.span for w in range(1, windows + 1))
+            times = [max(begin, setting.end(w - 1)) for w in range(1, min(met + 2, windows) + 1)]  # two beyond it
+            for cells, epochs in (([{**state, **of_class} for state in setting.cells], 2), ([one, two], 7)):
+                visits = zip(times, _visits(cells, len(times)), strict=True)
+                moves = [Move(time + n, 0, state) for time, visit in visits for n, state in visit]
+                yield "all cells in each window", Life((*moves,), False, even_cuts(setting, min(windows, epochs)))
+            continue
+        counted = min(part.changes, 2 * windows)
+        spread = [setting.inside(1 + n * windows // counted) + n for n in range(counted + 1)]
+        third = {**setting.cells[1 % len(setting.cells)], **of_class}
+        for other in (two, third, None):
+            there = [Move(setting.end(0) - 1, 0, two)] if other is not two else []
+            moves = [*there, *(Move(time, 0, other if n % 2 else one) for n, time in enumerate(spread))]
+            yield "all changes, far apart", Life((*moves,), False, cuts)
+        each = [Move(setting.inside(min(windows, 1 + n)), 0, two if n % 2 else one) for n in range(counted + 4)]
+        yield "one change in each epoch", Life((*each,), False, even_cuts(setting, min(windows, 7)))
+
+
+def _visits(cells: Sequence[State], windows: int) -> Iterator[Iterator[tuple[int, State]]]:
+    """Yield for each window numbered states that enter and leave every cell, and end in another one than before."""
+    ends = [*cells, None] if len(cells) == 1 else [*cells]
+    for window in range(windows):
+        before, after = ends[(window - 1) % len(ends)], ends[window % len(ends)]
+        yield enumerate([*(state for state in ends if state != before), before, after])
+
+
+def _whole_spans(setting: Surroundings) -> Iterator[tuple[str, Life]]:
+    """Yield lives with another state in each window of a span, which begins in each window of a block."""
+    span = setting.promise.span
+    assert span is not None
+    every, bound = setting.timeline.every, setting.promise.constraint.at_once
+    block = 1 if bound is None or bound.block is None else bound.block // every
+    states = (
+        [*setting.cells, setting.corners[-1]] if len(setting.cells) > 2 else [setting.corners[0], setting.corners[-1]]
+    )
+    for first in range(1, 1 + min(block, MOST_PHASES)):
+        since = setting.end(first) - 1
+        met = [w for w in range(first, setting.timeline.windows) if setting.end(w) - 1 < since + span.length]
+        moves = [
+            Move(setting.end(w) - 1, entry, states[n % len(states)])
+            for n, w in enumerate(met)
+            for entry in range(setting.entries)
+        ]
+        for restored in (None, 0, 1):
+            yield (
+                "another state in each window",
+                Life((*moves,), False, halves(setting), since=since, restored=restored),
+            )
+
+
 def _of_bounds(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
     """Yield lives under a bound on everything that a unit does: to and fro between far states, at many distances."""
     windows, moves = setting.timeline.windows, setting.moves
@@ -57,7 +125,7 @@ def _of_bounds(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Lif
             for step in (1, max(1, windows // moves), 0):
                 begin = 1 if step else choose.randint(1, windows)
                 times = [
-                    _inside(setting, min(windows, begin + step * place)) + place * (step == 0) for place in range(moves)
+                    setting.inside(min(windows, begin + step * place)) + place * (step == 0) for place in range(moves)
                 ]
                 states = [first if place % 2 == 0 else second for place in range(moves)]
                 if there:
@@ -65,15 +133,12 @@ def _of_bounds(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Lif
                 for entries in {1, setting.entries}:
                     life = _toggles(times, states, entries, there, cuts_of(setting, choose))
                     yield ("to and fro" if step else "in one window"), life
-        together = [Move(_inside(setting, 1), entry, first) for entry in range(setting.entries)]
-        together += [Move(_inside(setting, min(2, windows)), entry, second) for entry in range(setting.entries)]
-        if (first, second) in pairs[:2]:
-            each = [Move(_inside(setting, min(windows, 1 + n)), 0, second if n % 2 else first) for n in range(moves)]
-            yield "one change in each epoch", Life((*each,), False, even_cuts(setting, min(windows, 7)))
+        together = [Move(setting.inside(1), entry, first) for entry in range(setting.entries)]
+        together += [Move(setting.inside(min(2, windows)), entry, second) for entry in range(setting.entries)]
         yield "entries that move together", Life((*together,), False, cuts_of(setting, choose))
         late = [
             Move(
-                _inside(setting, 1) + place,
+                setting.inside(1) + place,
                 0,
                 first if place % 2 == 0 else second,
                 late=place % (LATEST + 1),
@@ -217,11 +282,6 @@ def _pairs(setting: Surroundings, choose: Random) -> list[tuple[State, State]]:
         ] + found
     odd: dict[str, Any] = state_of(setting.columns, choose, 0.0)
     return [*found, (corners[0], odd), (odd, None)]
-
-
-def _inside(setting: Surroundings, window: int) -> int:
-    """Return a moment in the middle of a window."""
-    return (setting.end(window - 1) + setting.end(window)) // 2
 
 
 def _any_time(setting: Surroundings, choose: Random, low: int, high: int) -> int:

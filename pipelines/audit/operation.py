@@ -33,6 +33,7 @@ def audit(
     *,
     public: str | Path | None = None,
     empty: str | None = None,
+    witness: str | Path | None = None,
     quick: bool = False,
     full: bool = False,
     html: str | Path | None = None,
@@ -47,6 +48,8 @@ def audit(
         public: A public folder to check instead, from its files alone.
         empty: For a public folder, a condition on its key columns: cells that are known to be empty, whose numbers are
             noise alone.
+        witness: For a public folder, the witness of its release (`output.witness` of the spec), or a copy of it: a
+            file, or a prefix on `gs://`.
         quick: Take at most a minute of processor time.
         full: Take half an hour.
         html: Also write the result as a page to this file.
@@ -70,8 +73,10 @@ def audit(
                 "full" if full else "quick", "is for the audit of a spec; a public folder is checked whole"
             )
         refuse_inside("html", page, str(public))
-        found = check_public(str(public), empty)
+        found = check_public(str(public), empty, None if witness is None else str(witness))
     else:
+        if witness is not None:
+            raise ArgumentError("witness", "is for --public: the audit of a spec makes its own")
         if empty is not None:
             raise ArgumentError("empty", "is for --public: a spec is audited with synthetic data")
         assert spec is not None

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pipelines.audit.audited import Audited
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.scale import FALSE_ALARM
+from pipelines.audit.witnessed import check_witness
 from pipelines.common.errors import ArgumentError
 from pipelines.epochs.plans import SAME
 from pipelines.published.release import Published, published
@@ -37,15 +38,16 @@ from transforms.release.release import NODES
 DISTRIBUTIONS = {one.name: one for one in (DiscreteLaplace, DiscreteGaussian)}
 
 
-def check_public(folder: str, empty: str | None) -> Audited:
+def check_public(folder: str, empty: str | None, witness: str | None = None) -> Audited:
     """Check the public folder of a release.
 
     Args:
         folder: The folder.
         empty: Condition on the key columns: cells that are known to be empty; None: none are known.
+        witness: Path of the release's witness, or of a copy; None: it is unavailable.
 
     Raises:
-        RefusedError: The folder holds no release, or one of another version.
+        RefusedError: The folder holds no release, or one of another version; or the witness is unavailable.
         SpecError: The condition is wrong.
     """
     began = process_time()
@@ -55,6 +57,7 @@ def check_public(folder: str, empty: str | None) -> Audited:
     tables = {place: _nodes(release, place) for place in range(len(release.spec.queries))}
     layers = [_files(release), _statement(release), *_rows(release, tables)]
     layers.append(_noise(release, tables, condition))
+    layers += [] if witness is None else [check_witness(release, witness)]
     return Audited(
         subject=f"public folder {folder}",
         claim=release.epochs[0].statement,

@@ -8,7 +8,7 @@ from random import Random
 from pipelines.audit.files import copy_of, owner_place
 from pipelines.audit.lives import Surroundings, background
 from pipelines.audit.stages import Stages
-from pipelines.audit.synthetic import columns_of, corners_of
+from pipelines.audit.synthetic import cells_of, columns_of, corners_of
 from pipelines.epochs.job import timeline_of
 from pipelines.spec.load import Spec
 from privacy.protection import Span
@@ -54,6 +54,7 @@ def prepared(spec: Spec, folder: Path, choose: Random) -> Prepared:
     setting = Surroundings(
         columns=columns,
         corners=tuple(corners_of(columns, choose, 8)),
+        cells=tuple(cells_of(columns, {query.column for query in copy.queries})),
         promise=stages.job.plan.promise,
         timeline=timeline,
         owner=owner,

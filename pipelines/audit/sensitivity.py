@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from random import Random
 from time import process_time
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import Life, Surroundings, neighbours
-from pipelines.audit.mutations import changed, corpus, halves
+from pipelines.audit.mutations import always, changed, corpus, halves
 from pipelines.audit.stages import Epochs, Released, Stages, scales_of
 from privacy.discovery.budget import of_noise
 from privacy.evidence.betting import mu_at
@@ -39,6 +39,9 @@ TOLERANCE = 1e-9
 NUMERICAL = 1e-3
 """Relative difference allowed between the accounting of discrete and of continuous Gaussian noise."""
 
+
+DEVIATIONS = 2.3
+"""Standard deviations above its mean that the log-likelihood ratio of a million releases often has."""
 
 MOST_LIVES = 30
 """Lives among which `moving` chooses."""
@@ -68,6 +71,8 @@ class Distance:
         cost: Epsilon, or mu, of the difference.
         planned: The same for the norms of the plan.
         allowed: Largest epsilon, or mu, that the claim allows; infinite for Laplace noise with a delta.
+        pure: Whether the noise is Laplace's.
+        squares: Sum of the squares of the losses at single values.
         other: What differs besides the values of nodes.
     """
 
@@ -75,12 +80,22 @@ class Distance:
     cost: float
     planned: float
     allowed: float
+    pure: bool
+    squares: float
     other: tuple[str, ...] = ()
 
     @property
     def share(self) -> float:
         """The cost as a share of that of the plan's norms."""
         return self.cost / self.planned if self.planned else 0.0
+
+    @property
+    def clarity(self) -> float:
+        """The loss that a reader notices in about a million releases: a loss that many values share rarely adds up.
+
+        The log-likelihood ratio has half of `squares` as its mean, and about `squares` as its variance.
+        """
+        return min(self.cost, self.squares / 2 + DEVIATIONS * self.squares**0.5) if self.pure else self.cost
 
     def faults(self, times: int) -> list[str]:
         """Return what exceeds a bound, for neighbours that are `times` as far apart as the plan protects."""
@@ -96,7 +111,7 @@ def distance(one: Released, two: Released) -> Distance:
     job = one.stages.job
     plan, kind = job.plan, NOISE[job.plan.mechanism]
     norms: dict[str, float] = {}
-    cost = planned = 0.0
+    cost = planned = squared = 0.0
     for key in one.stages.keys:
         _, number, family, _ = key
         name = f"{job.aggregation.queries[number].name}, {family}"
@@ -117,6 +132,7 @@ def distance(one: Released, two: Released) -> Distance:
                 coordinates += int(np.count_nonzero(apart))
                 losses = apart / scales_of(part, component, stretch)[:, None]
                 cost += float((losses**kind.power).sum())
+                squared += float((losses**2).sum())
             touched = int(moved.sum())
             shares = [total / bound.l1, np.sqrt(squares) / bound.l2, coordinates / bound.coordinates]
             shares += [touched / bound.nodes] if part.strategy.sparse else []
@@ -133,6 +149,8 @@ def distance(one: Released, two: Released) -> Distance:
         cost=cost ** (1 / kind.power),
         planned=planned ** (1 / kind.power),
         allowed=allowed,
+        pure=kind.pure,
+        squares=squared,
     )
 
 
@@ -156,6 +174,7 @@ class Search:
         choose: Source of random choices.
         tried: Number of pairs that were compared.
         worst: The worst life so far, with its distance.
+        clearest: The life so far that a reader notices best, with its distance.
         faults: What exceeded a bound, with the number of times.
         reached: The largest share of each part's bound.
         kinds: Number of lives of each kind.
@@ -166,6 +185,7 @@ class Search:
     choose: Random
     tried: int = 0
     worst: tuple[Life, Distance] | None = None
+    clearest: tuple[Life, Distance] | None = None
     faults: Counter[str] = field(default_factory=Counter)
     reached: dict[str, float] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
@@ -182,6 +202,8 @@ class Search:
         self.faults.update(found.faults(life.times))
         if life.times == 1 and (self.worst is None or found.cost > self.worst[1].cost):
             self.worst = life, found
+        if life.times == 1 and (self.clearest is None or found.clarity > self.clearest[1].clarity):
+            self.clearest = life, found
         return found
 
     def _without(self, epochs: Epochs) -> Released:
@@ -210,16 +232,16 @@ def search(
     """
     began, seeker = process_time(), Search(stages, setting, Random())
     with zero_noise():
-        lives = list(corpus(setting, seeker.choose))
-        for number, (kind, life) in enumerate(lives):
-            if seeker.faults or (process_time() - began > seconds * 0.7 and number > 12):
+        first, lives = [*always(setting, seeker.choose)], [*corpus(setting, seeker.choose)]
+        for number, (kind, life) in enumerate([*first, *lives]):
+            if seeker.faults or (process_time() - began > seconds * 0.7 and number >= len(first)):
                 break
             seeker.compare(life, kind)
         objectives: list[Callable[[Distance], float]] = [lambda found: found.cost]
         objectives += [lambda found, name=name: found.norms[name] for name in seeker.reached]  # type: ignore[misc]
         turn = 0
         while process_time() - began < seconds and not seeker.faults:
-            _climb(seeker, objectives[turn % len(objectives)], lives, began + seconds, enough)
+            _climb(seeker, objectives[turn % len(objectives)], [*first, *lives], began + seconds, enough)
             turn += 1
     return _layer(seeker), seeker
 
@@ -263,7 +285,7 @@ def moving(stages: Stages, setting: Surroundings, choose: Random) -> list[Life]:
     """
     seeker, moved, chosen = Search(stages, setting, choose), set[str](), list[Life]()
     with zero_noise():
-        for kind, life in islice(corpus(setting, choose), MOST_LIVES):
+        for kind, life in islice(chain(always(setting, choose), corpus(setting, choose)), MOST_LIVES):
             found = seeker.compare(replace(life, cuts=halves(setting)), kind)
             new = {name for name, share in found.norms.items() if share} - moved
             if new:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -97,11 +98,23 @@ def state_of(columns: Pools, choose: Random, often: float = OFTEN) -> dict[str, 
 
 
 def corners_of(columns: Pools, choose: Random, number: int) -> list[dict[str, Any]]:
-    """Return states that lie inside all columns, with the first and last values of each among them."""
+    """Return states inside all columns, the one with the first values first, and that with the last values last."""
     first, last = ({n: c.inside[place] for n, c in columns.items()} for place in (0, -1))
-    others = [state_of(columns, choose, 1.0) for _ in range(max(0, number - 2))]
+    found: list[dict[str, Any]] = [first]
+    for _ in range(number - 2):
+        state = state_of(columns, choose, 1.0)
+        if state not in (*found, last):
+            found.append(state)
+    return found if last == first else [*found, last]
+
+
+def cells_of(columns: Pools, measured: Collection[str | None]) -> list[dict[str, Any]]:
+    """Return states inside all columns, in as many cells as one column tells apart, with the first measured value."""
+    keys = [name for name in columns if name not in measured]
     found: list[dict[str, Any]] = []
-    for state in (first, last, *others):
+    for place in range(max((len(columns[name].inside) for name in keys), default=1)):
+        places = {name: place % len(c.inside) if name in keys else 0 for name, c in columns.items()}
+        state = {name: c.inside[places[name]] for name, c in columns.items()}
         if state not in found:
             found.append(state)
     return found
@@ -141,13 +154,18 @@ def _ordered(key: OrderedKey) -> Pool:
 
 
 def _listed(cells: tuple[Any, ...]) -> Pool:
-    values = [cell for cell in cells if cell != OTHER]
+    values, others = [cell for cell in cells if cell != OTHER], OTHER in cells
     if values and all(type(value) is int for value in values):
-        return Pool((*values[:6], *values[-2:]), (max(values) + 1, None), "whole")
+        return _with_others((*values[:6], *values[-2:]), max(values) + 1, "whole", others=others)
     if values and all(type(value) is bool for value in values):
         return Pool((*values,), (None,), "bool")
     texts = [str(value) for value in values] or [f"{MARK} only"]
-    return Pool(tuple(dict.fromkeys((*texts[:6], *texts[-2:]))), (f"{MARK} other", None), "text")
+    return _with_others(tuple(dict.fromkeys((*texts[:6], *texts[-2:]))), f"{MARK} other", "text", others=others)
+
+
+def _with_others(values: tuple[ColumnValue, ...], unlisted: ColumnValue, kind: str, *, others: bool) -> Pool:
+    """Return the pool of a listed key: an unlisted value is inside if it has a cell."""
+    return Pool((*values, *([unlisted] if others else [])), (None,) if others else (unlisted, None), kind)
 
 
 def _found(kind: str) -> Pool:
@@ -162,7 +180,7 @@ def _found(kind: str) -> Pool:
 
 def _measured(query: Query) -> Pool:
     low, high = query.measure.low, query.measure.high
-    inside = (high, low, (low + high) / 2, 0.0 if low < 0 < high else high)
+    inside = (high, (low + high) / 2, 0.0 if low < 0 < high else high, low)  # the ends are those of a pool
     beyond = (high + 1 + abs(high) * 9, low - 1 - abs(low) * 9, math.inf, -math.inf, math.nan, 1e308, -1e308, None)
     return Pool(tuple(dict.fromkeys(map(float, inside))), beyond, "number")
 

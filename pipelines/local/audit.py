@@ -18,11 +18,11 @@ import numpy as np
 
 from pipelines.audit.audited import Audited
 from pipelines.audit.findings import LayerResult
-from pipelines.audit.membership import CLAIM_FAILURE, FAILURE, threshold_of
+from pipelines.audit.membership import CLAIM_FAILURE, FAILURE
 from pipelines.local.plan import design_of
 from pipelines.local.promise import statement
 from pipelines.local.spec import load_local
-from privacy.evidence.betting import at_least, epsilon_of
+from privacy.evidence.betting import epsilon_of_tally, tally
 from privacy.local.chance import Flags, Ints
 from privacy.local.client import NOT_THERE, People, Reports, enrol, report
 from privacy.local.design import Design, Layer
@@ -30,7 +30,7 @@ from privacy.local.signs import Signs
 from privacy.local.symbols import Symbols
 from privacy.strategies.base import Floats
 
-DEVICES = {"seeded": 40_000, "alone": 40_000, "quick": 40_000, "usual": 200_000, "full": 1_000_000}
+DEVICES = {"seeded": 40_000, "alone": 40_000, "claims": 100_000, "quick": 40_000, "usual": 200_000, "full": 1_000_000}
 """Devices by the effort of the audit."""
 
 FEW = 2000
@@ -110,10 +110,9 @@ def check_devices(design: Design, choose: Random, *, devices: int) -> LayerResul
     sent = SentReports.of(design, answers, devices)
     faults = [*_repeated(design, answers), *_times(design, answers), *_draws(design, sent)]
     scores = _ratios(design, sent) * np.where(sent.busy, 1, -1)
-    chosen, told = np.split(scores, [devices // 5])
-    least = max(threshold_of(chosen), 1e-12)
-    correct, wrong = int((told >= least).sum()), int((told <= -least).sum())
-    bound, strict = (epsilon_of(at_least(correct, wrong, failure)) for failure in (FAILURE, CLAIM_FAILURE))
+    told = tally(scores, design.epsilon)
+    correct, wrong = told.sum(axis=1).tolist()
+    bound, strict = (epsilon_of_tally(told, design.epsilon, failure) for failure in (FAILURE, CLAIM_FAILURE))
     if design.delta == 0 and strict > design.epsilon:
         faults.append(f"epsilon is at least {strict:.3f}, and the claim is {design.epsilon:.3f}")
     return LayerResult(

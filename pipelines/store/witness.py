@@ -38,6 +38,14 @@ MORE = 1 << 20
 class Witness(Protocol):
     """Lines at a path, of which none is ever changed or removed."""
 
+    def read(self) -> bytes:
+        """Return all lines.
+
+        Raises:
+            RefusedError: The witness is unavailable.
+        """
+        ...
+
     def count(self) -> int:
         """Return the number of complete lines.
 
@@ -92,9 +100,12 @@ class FileWitness:
 
     path: str
 
-    def count(self) -> int:
+    def read(self) -> bytes:
         with self._opened(os.O_RDONLY) as file:
-            return _read(file, MORE * 64).count(b"\n")
+            return _read(file, MORE * 64)
+
+    def count(self) -> int:
+        return self.read().count(b"\n")
 
     def extend(self, lines: Sequence[bytes], *, least: int, private: str) -> None:
         expected = b"".join(lines)
@@ -139,6 +150,10 @@ class BucketWitness:
     """A prefix of a bucket with an object for each line."""
 
     folder: GcsFolder
+
+    def read(self) -> bytes:
+        with self._available():
+            return b"".join(self.folder.read(name) or b"" for name in sorted(self.folder.files(LINES)))
 
     def count(self) -> int:
         with self._available():

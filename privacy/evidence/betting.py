@@ -9,7 +9,12 @@ the published numbers, or abstains. Each guess that is made is correct with prob
 Against a bound p0 on this probability, the wealth of a gambler who bets on correct guesses at any fixed odds is a
 supermartingale: E[(p / p0)^correct ((1 - p) / (1 - p0))^wrong] <= 1 for p > p0. So is the mean over several p. By
 Ville's inequality it ever exceeds 1 / failure with probability at most `failure`: the bound holds whenever the test
-stops. Source: Ramdas, Grunwald, Vovk, Shafer (2023), "Game-theoretic statistics and safe anytime-valid inference".
+stops.
+
+Under (epsilon, 0)-DP this holds given the published numbers, so the odds of a bet may depend on them. With a
+log-likelihood ratio of s, a guess of its sign is correct with probability 1 / (1 + e^-|s|), and these are the odds at
+which the wealth grows fastest. `epsilon_of_tally` bets at the odds of |s|, 2 |s|, ...: larger ones win if the ratio
+understates the loss, since the mechanism is not what it claims to be. Source: Ramdas, Grunwald, Vovk, Shafer (2023), "Game-theoretic statistics and safe anytime-valid inference".
 """
 
 import math
@@ -18,9 +23,17 @@ from statistics import NormalDist
 import numpy as np
 
 from privacy.bisection import last_holding
+from privacy.series import Ints
+from privacy.strategies.base import Floats
 
 _ODDS = np.concatenate([np.linspace(0.505, 0.995, 99), 1 - np.logspace(-3, -7, 9)])
 """Probabilities of correct guesses on which the gambler bets."""
+
+BINS = 200
+"""Sizes of log-likelihood ratios that are told apart."""
+
+_FACTORS = (1, 2, 4, 8, 16)
+"""Multiples of a ratio at whose odds the gambler bets."""
 
 
 def at_least(correct: int, wrong: int, failure: float) -> float:
@@ -41,6 +54,57 @@ def at_least(correct: int, wrong: int, failure: float) -> float:
     if not refuted(0.5):
         return 0.5
     return last_holding(refuted, 0.5, 1.0, near=lambda good, bad: bad - good < 1e-9)
+
+
+def tally(scores: Floats, largest: float) -> Ints:
+    """Return the numbers of correct and of wrong guesses by size of their ratio, int64 [2, BINS].
+
+    Args:
+        scores: log-likelihood ratios in favour of the neighbour that was released, float64 [guesses].
+        largest: largest size that a ratio can have.
+    """
+    size = np.minimum(np.abs(scores) * (BINS / largest), BINS - 1).astype(np.int64)
+    return np.stack([np.bincount(size[told], minlength=BINS) for told in (scores > 0, scores < 0)])
+
+
+def epsilon_of_tally(counts: Ints, largest: float, failure: float) -> float:
+    """Return a lower bound on epsilon, for a mechanism with delta 0.
+
+    Args:
+        counts: sums of `tally`.
+        largest: as of `tally`.
+        failure: probability that the bound, over all times, is ever too high.
+
+    >>> epsilon_of_tally(tally(np.array([1.0, -1.0]), 1.0), 1.0, 1e-3)
+    0.0
+    """
+    bounds = largest * np.concatenate([np.linspace(0, 1, 1000), np.geomspace(1, _FACTORS[-1], 200)[1:]])
+    sizes = (np.arange(BINS) + 0.5) * (largest / BINS)
+    logs = np.stack([_wealth_of_tally(counts, factor * sizes, bounds) for factor in _FACTORS])
+    refuted = np.logaddexp.reduce(logs, axis=0) - math.log(len(_FACTORS)) >= -math.log(failure)
+    good = len(bounds) if refuted.all() else int(np.argmin(refuted))  # all smaller bounds are refuted, too
+    return float(bounds[good - 1]) if good else 0.0
+
+
+def _wealth_of_tally(counts: Ints, bets: Floats, bounds: Floats) -> Floats:
+    """Return the logarithm of the wealth against each bound on epsilon; bets that are not above it are not made.
+
+    Args:
+        counts: sums of `tally`.
+        bets: log odds of the bet on each size, increasing.
+        bounds: bounds on epsilon, increasing.
+    """
+    correct, wrong = (np.append(np.cumsum(number[::-1])[::-1], 0) for number in counts)
+    gains = np.append(np.cumsum((counts[0] * _log_odds(bets) + counts[1] * _log_odds(-bets))[::-1])[::-1], 0)
+    first = np.searchsorted(bets, bounds, side="right")
+    found: Floats = gains[first] - correct[first] * _log_odds(bounds) - wrong[first] * _log_odds(-bounds)
+    return found
+
+
+def _log_odds(odds: Floats) -> Floats:
+    """Return ln(1 / (1 + e^-odds))."""
+    found: Floats = -np.logaddexp(0, -odds)
+    return found
 
 
 def epsilon_of(probability: float) -> float:

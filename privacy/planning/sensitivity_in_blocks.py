@@ -22,8 +22,8 @@ each of which is bounded as above, and all norms are n times as large: n entries
 that counts once in each cell is in at most m = min(n, cells) cells at once, whose squares add up: its states are
 sqrt(m) times as large in L2, and as far apart, and m times in L1.
 
-`entered` and `left`: each course has at most 2 k events of each entry, in as many windows, so that both are charged as
-two entries, or 2 n.
+`entered` and `left`: each course has at most 2 k events of each entry, in as many windows, so that the norms of both
+are charged as those of two entries, or 2 n, in the same windows. The windows of both may differ: at most 4 k of 2 v.
 
 Source: own result; the norms are those of privacy.planning.sensitivity and privacy.planning.sensitivity_in_span.
 """
@@ -91,13 +91,14 @@ def squared_in_blocks(strategy: Strategy, unit: Contribution) -> float:
     return bound if strategy.of_levels else min(bound, _by_changes(strategy, unit, in_two, root_above, False) ** 2)
 
 
-def events_in_blocks(unit: Contribution) -> tuple[int, tuple[int, int]]:
-    """Return the largest number of windows with events of one unit, and the norms of the events of both in one."""
+def events_in_blocks(unit: Contribution) -> tuple[int, int, tuple[int, int]]:
+    """Return the most windows with events of one course, and of any; and the norms of the events of both in one."""
     changes, boundaries = _blocks(unit)
+    events, met = min(changes, boundaries), min(2 * changes, boundaries)
     if unit.distinct and unit.over is None:  # events are not negative, so the squares of both add up
         cells, _ = unit.at_once(_entries(unit))
-        return min(changes, boundaries), (2 * cells, 2 * cells)
-    return min(changes, boundaries), unit.at_once(2 * _entries(unit))
+        return events, met, (2 * cells, 2 * cells)
+    return events, met, unit.at_once(2 * _entries(unit))
 
 
 def _states(unit: Contribution, of: Callable[..., States], power: int) -> States:

@@ -111,8 +111,11 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     if unit.over is not None and _renewed(unit):
         raise ValueError("what entered and left has no strategy over cells where changes are counted block by block")
     boundaries, most = _apart(unit)
-    events, (entries, squared) = events_in_blocks(unit) if _renewed(unit) else (boundaries + 1, unit.at_once(most))
-    events = events if strategy.windows is None else min(events, strategy.windows)
+    events, met, (entries, squared) = boundaries + 1, boundaries + 1, unit.at_once(most)
+    if _renewed(unit):
+        events, met, (entries, squared) = events_in_blocks(unit)
+    if strategy.windows is not None:
+        events, met = min(events, strategy.windows), min(met, strategy.windows)
     one = apart_in_l1(unit.components, unit.cells, 1, unit.corners(1)).times(entries).radius
     two = apart_in_l2_squared(unit.components, 1, unit.corners(2)).times(squared).radius
     crossed, moved, longer = (0, 0, 0) if _renewed(unit) else _returning(unit)
@@ -122,10 +125,10 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     return Sensitivity(
         l1=above(len(in_layers) * (events * one + longer)),
         l2=root_above(squares * two),
-        nodes=len(in_layers) * events,
+        nodes=len(in_layers) * met,
         node_l1=above(together * one + longer),
         node_l2=root_above(squares_with([together], crossed, moved) * two),
-        coordinates=len(in_layers) * (events + 1) * min(unit.columns, entries * unit.filled) * len(unit.components),
+        coordinates=len(in_layers) * (met + 1) * min(unit.columns, entries * unit.filled) * len(unit.components),
     )
 
 

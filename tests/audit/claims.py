@@ -1,9 +1,9 @@
 """Audit the claim of each strategy, policy, way to sum over cells and protection: `python -m tests.audit.claims`.
 
 Specs come from the tables of the program, so a new strategy or policy is audited without a change here, or, if it needs
-settings, `SETTINGS` must have them (tests/audit/test_claims.py). The correct program must pass: the lower bound on
-epsilon or mu never exceeds the claim. The table says for which pure epsilons the bound, with this effort, does not
-reach half of the claim: losses that are spread over many nodes need more guesses.
+settings, `SETTINGS` must have them. `tests/audit/test_claims.py` fails if a kind of bound, protection, measure or survey
+has no claim. The correct program must pass: the lower bound on epsilon or mu never exceeds the claim, and for pure
+epsilon it reaches half of it, except for the claims in `LOOSE`.
 """
 
 import json
@@ -52,10 +52,24 @@ PROTECTIONS: dict[str, dict[str, Any]] = {
 """Sections `privacy`, for each constraint and protection of the program."""
 
 MEASURES: dict[str, Any] = {
-    "sums": {"sum": "cost", "min": -5, "max": 100},
-    "means": {"mean": "cost", "min": 0, "max": 100},
-    "counts": "count",
+    "count": "count",
+    "sum": {"sum": "cost", "min": -5, "max": 100},
+    **{name: {name: "cost", "min": 0, "max": 100} for name in ("mean", "second_moment", "variance")},
 }
+
+SURVEYS: dict[str, dict[str, Any]] = {
+    "mutations": {"constraint": {"at_most": 1}},
+    "signs": {"constraint": {"at_most": 3}, "publish": ["level", "change"]},
+    "once": {"constraint": {"at_most": 2}},
+    "within": {"constraint": {"within": "2d"}},
+}
+"""Sections `local`: each method, and a bound on time."""
+
+LOOSE = {
+    "protection a span with changes": "the bound charges both courses of the unit with all changes of two blocks, and "
+    "one of them is absent in the span: of 28 units of loss that are charged, no neighbours have more than 13",
+}
+"""Claims that no neighbours reach by half, with the reason: the guarantee holds, and the noise is wider than needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +88,34 @@ class Claim:
     query: dict[str, Any]
     windows: int = 12
 
+    @property
+    def survey(self) -> bool:
+        """Whether devices report."""
+        return "answers" in self.query
+
+    @property
+    def _schedule(self) -> dict[str, str]:
+        until = f"2026-01-{1 + self.windows:02d}T00:00:00Z"
+        return {"start": "2026-01-01T00:00:00Z", "every": "1d", "until": until}
+
     def written(self, folder: Path) -> Path:
         """Write the spec into a folder, and return its path."""
-        content = {
-            "release": "claim",
-            "changelog": {"format": "csv", "path": "data/*.csv", "entry": "id", "time": "at"},
-            "privacy": {"epsilon": 1.0, **self.privacy},
-            "schedule": {
-                "start": "2026-01-01T00:00:00Z",
-                "every": "1d",
-                "until": f"2026-01-{1 + self.windows:02d}T00:00:00Z",
-            },
-            "queries": [{"name": "beds", **self.query}],
-            "output": {"public": "public", "private": "private"},
-        }
+        content = (
+            {
+                "release": "claim",
+                "local": {"epsilon": 1.0, **self.query},
+                "schedule": self._schedule,
+            }
+            if self.survey
+            else {
+                "release": "claim",
+                "changelog": {"format": "csv", "path": "data/*.csv", "entry": "id", "time": "at"},
+                "privacy": {"epsilon": 1.0, **self.privacy},
+                "schedule": self._schedule,
+                "queries": [{"name": "beds", **self.query}],
+                "output": {"public": "public", "private": "private"},
+            }
+        )
         path = folder / "spec.yaml"
         with path.open("w", encoding="utf-8") as file:
             YAML(pure=True).dump(content, file)
@@ -137,6 +165,9 @@ def claims() -> Iterator[Claim]:
         yield Claim(f"protection {name}", privacy, {**LEVELS, "by": by, "publish": publish})
     for name, measure in MEASURES.items():
         yield Claim(f"measure {name}", ALL, {"measure": measure, "by": WARDS, "publish": ["change", "level"]})
+    for name, section in SURVEYS.items():
+        method = {} if name == "within" else {"method": name}
+        yield Claim(f"survey {name}", {}, {"answers": ["home", "work"], "people": 100_000, **section, **method})
     owners = PROTECTIONS["owners with two entries at once"]
     yield Claim("measure units", owners, {**LEVELS, "measure": "units"})
     finds = {**LEVELS, "by": {"town": {"discover": True}}}
@@ -191,15 +222,17 @@ def row(claim: Claim, found: dict[str, Any]) -> tuple[str, bool]:
         return f"| {claim.name} | ERROR {found['error'][:150]} |", False
     faults = [text for layer in found.values() for text in layer["faults"]]
     decisions = found.get("decisions", {}).get("measures", {})
-    measures = found["membership"]["measures"]
+    measures = found["devices" if claim.survey else "membership"]["measures"]
     lower, bound, kind = measures.get("lower", 0.0), measures.get("claim", 1.0), "mu"
     if not DELTA.items() <= claim.privacy.items():
         kind, bound = "epsilon", 1.0
         lower = max(lower, decisions.get("loss", 0.0))
     pure = kind == "epsilon" and "delta" not in claim.privacy
     share = lower / bound if bound else 0.0
+    if pure and share < 0.5 and claim.name not in LOOSE:
+        faults.append("below half of the claim")
     exact = "exact" if pure and decisions.get("loss", 0.0) >= lower > 0 else "99.9 %"
-    said = "; ".join(faults) or ("passes, below half" if pure and share < 0.5 else "passes")
+    said = "; ".join(faults) or ("passes; below half, as explained" if pure and share < 0.5 else "passes")
     return (
         f"| {claim.name} | {kind} {bound:.3f} | {lower:.3f} ({exact}) | {share:.2f} | {said} |",
         not faults,

@@ -271,6 +271,9 @@ def test_counted_events_are_charged_as_those_of_two_entries(family):
 
     assert np.abs(nodes).sum(axis=(0, 2)).max() <= claimed.l1
     assert (nodes**2).sum(axis=(0, 2)).max() <= claimed.l2**2 * (1 + 1e-12)
+    assert (nodes != 0).sum(axis=(0, 2)).max() <= claimed.coordinates
+    single = replace(tree, height=1)
+    assert (leaves != 0).any(axis=2).sum(axis=0).max() <= of_events(family, single, unit(2, 3, 2, single)).nodes
 
 
 def planned(series: Series, changes: int | None, name: str = "auto") -> Plan:

@@ -23,6 +23,7 @@ def result(*faults: str) -> Audited:
         ({"spec": SPEC, "quick": True, "full": True}, "full: does not go with --quick"),
         ({"public": "out", "quick": True}, "quick: is for the audit of a spec"),
         ({"spec": SPEC, "empty": "ward = 'a'"}, "empty: is for --public"),
+        ({"spec": SPEC, "witness": "lines"}, "witness: is for --public"),
         ({"spec": SPEC, "html": "page.txt"}, "the name must end in .html"),
     ],
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privacy.evidence.betting import at_least, epsilon_of, mu_at, mu_of
+from privacy.evidence.betting import at_least, epsilon_of, epsilon_of_tally, mu_at, mu_of, tally
 
 FAILURE = 1e-6
 
@@ -27,6 +27,38 @@ def test_a_bound_on_mu_is_below_it_and_above_half_of_it():
 
 def test_a_wrong_claim_is_refuted():
     assert epsilon_of(at_least(*guesses(0.88), FAILURE)) > 1.5
+
+
+def released(losses, number, wider=1.0):
+    """Return ratios in favour of the released one of two neighbours, which Laplace noise hides: one loss for a node."""
+    random, ratios = np.random.default_rng(), np.zeros(number)
+    for loss in losses:
+        noise = random.laplace(scale=wider / loss, size=number)
+        ratios += (np.abs(noise + 1) - np.abs(noise)) * loss
+    return ratios
+
+
+@pytest.mark.parametrize("losses", [[1.0], [0.25] * 4, [0.1] * 10], ids=["one node", "four nodes", "ten nodes"])
+def test_a_bound_from_ratios_is_below_the_loss_and_above_half_of_it(losses):
+    bound = epsilon_of_tally(tally(released(losses, 1_000_000), 1.0), 1.0, FAILURE)
+
+    assert 0.5 <= bound <= 1.0
+
+
+def test_noise_that_is_narrower_than_claimed_is_refuted():
+    scores = released([0.2] * 5, 200_000, wider=0.5)
+
+    assert epsilon_of_tally(tally(scores, 1.0), 1.0, FAILURE) > 1.0
+    assert epsilon_of_tally(tally(np.full(100, 1.0), 1.0), 1.0, FAILURE) > 1.5
+
+
+def test_the_wealth_of_a_gambler_against_the_true_loss_rarely_grows():
+    """The wealth against epsilon is 1 in the mean, and exceeds 20 with probability at most 1/20, at any epsilon."""
+    scores = released([0.5, 0.5], 400 * 500).reshape(400, 500)  # 400 gamblers; 48 false alarms have probability 1e-6
+    high = [epsilon_of_tally(tally(row, 1.0), 1.0, 0.05) > 1.0 for row in scores]
+
+    assert sum(high) <= 48
+    assert epsilon_of_tally(tally(-np.abs(scores.ravel()), 1.0), 1.0, FAILURE) == 0.0
 
 
 def test_few_or_bad_guesses_give_no_bound():
