@@ -127,7 +127,7 @@ test: $(READY)  ## run all tests, style and type checks; eight minutes on two co
 audit: $(TESTED)  ## seed 101 faults and check that the audit sees each; 20 minutes on two cores
 	@$(BIN)/python -m tests.audit.seeded
 
-claims: $(TESTED)  ## audit each strategy, policy and protection, and print the claims next to the measured bounds
+claims: $(TESTED)  ## audit each strategy, policy and protection, and compare measured bounds with the claims
 	@$(BIN)/python -m tests.audit.claims
 
 fuzz: $(FUZZED)  ## fuzz readers and parsers, guided by coverage; MINUTES=1 for each of eleven

@@ -79,7 +79,8 @@ def _bound(counts: Ints, distance: Distance, failure: float) -> float:
     """Return a lower bound on epsilon or mu; for mu the sizes of ratios do not count."""
     if distance.pure:
         return epsilon_of_tally(counts, distance.cost, failure)
-    return mu_of(at_least(*counts.sum(axis=1).tolist(), failure))
+    correct, wrong = counts.sum(axis=1).tolist()
+    return mu_of(at_least(correct, wrong, failure))
 
 
 _QUESTION = "How well can a reader tell whether the worst unit took part?"

@@ -60,9 +60,9 @@ def always(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
 def _whole_bounds(setting: Surroundings) -> Iterator[tuple[str, Life]]:
     """Yield lives that use a whole bound: all changes, far apart in time, or all cells in each window of its time."""
     windows, first, second = setting.timeline.windows, setting.corners[0], setting.corners[-1]
-    name, cuts = setting.promise.constraint.column, halves(setting)
-    for place, part in enumerate(setting.promise.constraint.parts):
-        of_class = {} if name is None else {name: setting.promise.constraint.names[place]}
+    constraint, cuts = setting.promise.constraint, halves(setting)
+    for place, part in enumerate(constraint.parts):
+        of_class = {} if constraint.column is None else {constraint.column: constraint.names[place]}
         one, two = ({**state, **of_class} for state in (first, second))
         if part.changes is None:
             begin = setting.end(1) - AT_ONCE

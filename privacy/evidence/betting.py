@@ -14,7 +14,9 @@ stops.
 Under (epsilon, 0)-DP this holds given the published numbers, so the odds of a bet may depend on them. With a
 log-likelihood ratio of s, a guess of its sign is correct with probability 1 / (1 + e^-|s|), and these are the odds at
 which the wealth grows fastest. `epsilon_of_tally` bets at the odds of |s|, 2 |s|, ...: larger ones win if the ratio
-understates the loss, since the mechanism is not what it claims to be. Source: Ramdas, Grunwald, Vovk, Shafer (2023), "Game-theoretic statistics and safe anytime-valid inference".
+understates the loss, since the mechanism is not what it claims to be.
+
+Source: Ramdas, Grunwald, Vovk, Shafer (2023), "Game-theoretic statistics and safe anytime-valid inference".
 """
 
 import math
@@ -78,8 +80,9 @@ def epsilon_of_tally(counts: Ints, largest: float, failure: float) -> float:
     >>> epsilon_of_tally(tally(np.array([1.0, -1.0]), 1.0), 1.0, 1e-3)
     0.0
     """
-    bounds = largest * np.concatenate([np.linspace(0, 1, 1000), np.geomspace(1, _FACTORS[-1], 200)[1:]])
-    sizes = (np.arange(BINS) + 0.5) * (largest / BINS)
+    shares = np.concatenate([np.linspace(0, 1, 1000), np.geomspace(1, _FACTORS[-1], 200)[1:]])
+    bounds: Floats = largest * shares.astype(np.float64)
+    sizes: Floats = (np.arange(BINS) + 0.5) * (largest / BINS)
     logs = np.stack([_wealth_of_tally(counts, factor * sizes, bounds) for factor in _FACTORS])
     refuted = np.logaddexp.reduce(logs, axis=0) - math.log(len(_FACTORS)) >= -math.log(failure)
     good = len(bounds) if refuted.all() else int(np.argmin(refuted))  # all smaller bounds are refuted, too

@@ -1,9 +1,9 @@
 """Audit the claim of each strategy, policy, way to sum over cells and protection: `python -m tests.audit.claims`.
 
 Specs come from the tables of the program, so a new strategy or policy is audited without a change here, or, if it needs
-settings, `SETTINGS` must have them. `tests/audit/test_claims.py` fails if a kind of bound, protection, measure or survey
-has no claim. The correct program must pass: the lower bound on epsilon or mu never exceeds the claim, and for pure
-epsilon it reaches half of it, except for the claims in `LOOSE`.
+settings, `SETTINGS` must have them. A test (tests/audit/test_claims.py) fails if a bound, protection, measure or method
+of surveys has no claim. The correct program must pass: the lower bound on epsilon or mu never exceeds the claim, and
+for pure epsilon it reaches half of it, except for the claims in `LOOSE`.
 """
 
 import json

@@ -94,5 +94,5 @@ def test_compacted_epochs_are_counted_as_not_tested(folder, tmp_path):
 
 
 def test_an_unavailable_witness_is_an_error(folder):
-    with pytest.raises(RefusedError, match="the witness in output.witness is unavailable"):
+    with pytest.raises(RefusedError, match=r"the witness in output\.witness is unavailable"):
         slackwater.audit(public=folder / "public", witness=folder / "none")
