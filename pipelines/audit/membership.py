@@ -52,7 +52,7 @@ def check_membership(seeker: Search, *, seconds: tuple[float, float], trials: in
     counts, bound, began = np.zeros((2, BINS), dtype=np.int64), 0.0, process_time()
     least, most = (began + limit for limit in seconds)
     half = min(claim, distance.planned) / 2
-    while not counts.any() or process_time() < (most if bound < half else least):
+    while not counts.any() or process_time() < (most if bound < half < distance.cost else least):
         counts += tally(_scores(parts), distance.cost)
         bound = _bound(counts, distance, FAILURE)
         if counts.sum() >= trials:

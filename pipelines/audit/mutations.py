@@ -82,6 +82,12 @@ def _whole_bounds(setting: Surroundings) -> Iterator[tuple[str, Life]]:
             yield "all changes, far apart", Life((*moves,), False, cuts)
         each = [Move(setting.inside(min(windows, 1 + n)), 0, two if n % 2 else one) for n in range(counted + 4)]
         yield "one change in each epoch", Life((*each,), False, even_cuts(setting, min(windows, 7)))
+    if constraint.column is not None:
+        states = [
+            {**state, constraint.column: setting.columns[constraint.column].beyond[0]} for state in (first, second)
+        ]
+        moves = [Move(setting.inside(w), 0, states[w % 2]) for w in range(1, windows + 1)]
+        yield "a class that is not listed", Life((*moves,), False, cuts)
 
 
 def _visits(cells: Sequence[State], windows: int) -> Iterator[Iterator[tuple[int, State]]]:

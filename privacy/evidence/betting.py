@@ -81,8 +81,8 @@ def epsilon_of_tally(counts: Ints, largest: float, failure: float) -> float:
     0.0
     """
     shares = np.concatenate([np.linspace(0, 1, 1000), np.geomspace(1, _FACTORS[-1], 200)[1:]])
-    bounds: Floats = largest * shares.astype(np.float64)
-    sizes: Floats = (np.arange(BINS) + 0.5) * (largest / BINS)
+    bounds = np.asarray(largest * shares, dtype=np.float64)
+    sizes = np.asarray((np.arange(BINS) + 0.5) * (largest / BINS), dtype=np.float64)
     logs = np.stack([_wealth_of_tally(counts, factor * sizes, bounds) for factor in _FACTORS])
     refuted = np.logaddexp.reduce(logs, axis=0) - math.log(len(_FACTORS)) >= -math.log(failure)
     good = len(bounds) if refuted.all() else int(np.argmin(refuted))  # all smaller bounds are refuted, too
