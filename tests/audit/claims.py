@@ -176,7 +176,7 @@ def claims() -> Iterator[Claim]:
     yield Claim("keys that are found, Gaussian", {**ALL, **DELTA}, finds)
     yield Claim("keys that are found, owners", {**owners, **laplace}, {**finds, "measure": "units"})
     yield Claim("keys that are found, a span", {**PROTECTIONS["a span of owners"], **laplace}, finds)
-    for name in ("sums", "means"):
+    for name in ("sum", "mean"):
         measure = {**MEASURES[name], "min": 0}
         yield Claim(f"keys that are found by {name}", {**ALL, **laplace}, {**finds, "measure": measure})
     for name in COMPOSED:
