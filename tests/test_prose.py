@@ -89,13 +89,13 @@ def test_lines_of_pages_are_at_most_100_columns_wide() -> None:
     assert wide == []
 
 
-def test_no_wrapped_formula_begins_a_quotation() -> None:
-    """A line that begins with `>=` would be shown as a quotation."""
+def test_no_wrapped_formula_begins_a_quotation_or_a_list() -> None:
+    """A line that begins with `>=` would be shown as a quotation, and one that begins with `+ ` as a list."""
     found = [
         f"{page.relative_to(ROOT)}: {line[:60]}"
-        for page in texts("pages")
+        for page in [*texts("pages"), *ROOT.glob("docs/proofs/*.md")]
         for line in page.read_text().splitlines()
-        if re.match(r" {0,3}>=? ?[\w(|]", line)
+        if re.match(r" {0,3}(?:>=? ?[\w(|]|\+ )", line)
     ]
 
     assert found == []
