@@ -150,10 +150,6 @@ class Product:
         """Return the variance of a linear query [cells], if the noise of a node has variance 1."""
         return float(query @ self.solve(query))
 
-    def covariance(self, one: Floats, other: Floats) -> float:
-        """Return the covariance of two linear queries, [cells] each, if the noise of a node has variance 1."""
-        return float(one @ self.solve(other))
-
     def variances(self) -> Floats:
         """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1."""
         return _multiplied(axis.variances() for axis in self.axes)

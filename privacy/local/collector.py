@@ -31,9 +31,7 @@ from privacy.local.chance import Ints
 from privacy.local.design import Design
 from privacy.local.intervals import Heard, of_changes
 from privacy.local.least_squares import node_weights
-from privacy.local.mutation_space import MutationSpace
 from privacy.local.once import changes_once, levels_once
-from privacy.local.symbols import Symbols
 from privacy.local.tallies import ByAnswer, Tally, around
 
 MOST_WEIGHTS = 1 << 22
@@ -62,41 +60,6 @@ def changes(design: Design, tallies: Mapping[tuple[int, int], Tally], *, people:
     if design.reported == "once":
         return changes_once(design, tallies, people, windows)
     return _of_nodes(design, tallies, people, windows, np.eye(windows))
-
-
-def covariance(space: MutationSpace, randomiser: Symbols, tallied: Ints) -> Floats:
-    """Return the covariance of the estimated changes of all answers, float64 [answers, answers].
-
-    The diagonal equals the variances of `changes`. Its size is that of the answers, never that of the symbols.
-
-    Args:
-        space: the answers and their possible changes.
-        randomiser: randomised response over the symbols.
-        tallied: tally of the symbols of every person, int64 [symbols].
-    """
-    p, spread, n = float(randomiser.other), float(randomiser.spread), int(tallied.sum())
-    before, after = space.ends(np.arange(1, space.count))
-    away, to = space.degrees()
-
-    def moved(weights: Floats) -> Floats:
-        """Return M diag(weights) M^T, from the symbols that are changes."""
-        square = np.zeros((space.answers + 1, space.answers + 1))
-        np.add.at(square, (before, before), weights)
-        np.add.at(square, (after, after), weights)
-        np.add.at(square, (before, after), -weights)
-        np.add.at(square, (after, before), -weights)
-        return square[:-1, :-1]
-
-    observed = tallied[1:].astype(float)
-    least = space.answers + 1
-    change = (np.bincount(after, observed, least) - np.bincount(before, observed, least))[:-1]
-    degree = (to - away).astype(float)
-    spun = (
-        moved(observed)
-        - p * (np.outer(degree, change) + np.outer(change, degree))
-        + p**2 * n * np.outer(degree, degree)
-    )
-    return spun / spread**2 - moved((observed - p * n) / spread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

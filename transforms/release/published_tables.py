@@ -66,14 +66,13 @@ def estimates_table(protected: Protected, aggregation: Aggregation, released: Li
     tables = []
     for series, sums in zip(released.series, protected.sums, strict=True):
         found = estimates_of(series, sums, aggregation, released)
-        numbers = _columns(found) | only_of_some(aggregation, found.value.size)
+        numbers = _columns(aggregation, found)
         tables.append(_by_number(aggregation, released.query, series, first_cell, sums[0].shape[1], numbers))
         tables += _quantiles(aggregation, released, series, sums)
         tables += _ranges(aggregation, released, series, sums)
         for marginal in marginals_of(aggregation.queries[released.query]):
-            of_rows = _columns(marginal_estimates(series, sums, aggregation, released, marginal, found.value))
-            of_rows |= only_of_some(aggregation, len(of_rows["value"]))
-            tables.append(_by_marginal(aggregation, released.query, series, marginal, of_rows))
+            of_rows = marginal_estimates(series, sums, aggregation, released, marginal, found.value)
+            tables.append(_by_marginal(aggregation, released.query, series, marginal, _columns(aggregation, of_rows)))
     return pa.concat_tables(tables)
 
 
@@ -95,8 +94,7 @@ def _ranges(
     """Yield rows of ranges of one series, for each table over the listed keys; ordered keys have the ranges as text."""
     query = aggregation.queries[released.query]
     for marginal in over_listed(query) if query.ranges else ():
-        columns = _columns(range_estimates(series, sums, aggregation, released, marginal))
-        columns |= only_of_some(aggregation, len(columns["value"]))
+        columns = _columns(aggregation, range_estimates(series, sums, aggregation, released, marginal))
         labels, kind = range_labels(query), range_kind(series)
         yield _by_listed(aggregation, released.query, series, kind, marginal, labels, columns)
 
@@ -106,12 +104,13 @@ def _of_query(aggregation: Aggregation, number: int, query: Query) -> Aggregatio
     return replace(aggregation, queries=(*aggregation.queries[:number], query, *aggregation.queries[number + 1 :]))
 
 
-def _columns(found: Estimates) -> dict[str, np.ndarray | pa.Array]:
+def _columns(aggregation: Aggregation, found: Estimates) -> dict[str, np.ndarray | pa.Array]:
     return {
         "value": found.value.ravel(),
         "stddev": found.stddev.ravel(),
         "ci_low": found.ci_low.ravel(),
         "ci_high": found.ci_high.ravel(),
+        **only_of_some(aggregation, found.value.size),
     }
 
 

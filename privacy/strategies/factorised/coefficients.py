@@ -27,17 +27,8 @@ from privacy.checks import at_least, between
 Floats = NDArray[np.float64]
 
 
-def square_root(count: int) -> Floats:
-    """Return the coefficients of (1 - x)^(-1/2): binom(2j, j) / 4^j, float64 [count].
-
-    >>> square_root(4).tolist()
-    [1.0, 0.5, 0.375, 0.3125]
-    """
-    return window(count, 0.0)
-
-
 def window(count: int, leak: float) -> Floats:
-    """Return the coefficients of (1 - lam x)^(-1/2), lam = 1 - leak, float64 [count].
+    """Return the coefficients of (1 - lam x)^(-1/2), lam = 1 - leak, float64 [count]; without a leak, a square root.
 
     Raises:
         ValueError: `count` is below 1, or `leak` outside [0, 1].

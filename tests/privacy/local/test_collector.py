@@ -11,11 +11,11 @@ from privacy.local.basis import Basis, Floats, transformed
 from privacy.local.bound import LocalBound
 from privacy.local.candidates import CandidateDesign, Method, candidates, tree, variances_of
 from privacy.local.client import Reports, enrol, report
-from privacy.local.collector import changes, covariance, levels
+from privacy.local.collector import changes, levels
 from privacy.local.design import SHARES, Design, Layer
 from privacy.local.mutation_space import MutationSpace, declared
 from privacy.local.signs import best_signs
-from privacy.local.symbols import best_symbols
+from privacy.local.symbols import Symbols, best_symbols
 from privacy.local.tallies import Tally, empty, tally
 from tests.privacy.local.branches import Draws, draws_of, outcomes, played
 
@@ -75,6 +75,41 @@ def test_levels_are_unbiased_and_vary_as_stated(design: Design, answers: list[in
         np.testing.assert_allclose(variance[0], first - truth[0] ** 2, rtol=1e-9)
 
 
+def covariance(space: MutationSpace, randomiser: Symbols, tallied: np.ndarray) -> Floats:
+    """Return the covariance of the estimated changes of all answers, float64 [answers, answers].
+
+    The diagonal equals the variances of `changes`. Its size is that of the answers, never that of the symbols.
+
+    Args:
+        space: the answers and their possible changes.
+        randomiser: randomised response over the symbols.
+        tallied: tally of the symbols of every person, int64 [symbols].
+    """
+    p, spread, n = float(randomiser.other), float(randomiser.spread), int(tallied.sum())
+    before, after = space.ends(np.arange(1, space.count))
+    away, to = space.degrees()
+
+    def moved(weights: Floats) -> Floats:
+        """Return M diag(weights) M^T, from the symbols that are changes."""
+        square = np.zeros((space.answers + 1, space.answers + 1))
+        np.add.at(square, (before, before), weights)
+        np.add.at(square, (after, after), weights)
+        np.add.at(square, (before, after), -weights)
+        np.add.at(square, (after, before), -weights)
+        return square[:-1, :-1]
+
+    observed = tallied[1:].astype(float)
+    least = space.answers + 1
+    change = (np.bincount(after, observed, least) - np.bincount(before, observed, least))[:-1]
+    degree = (to - away).astype(float)
+    spun = (
+        moved(observed)
+        - p * (np.outer(degree, change) + np.outer(change, degree))
+        + p**2 * n * np.outer(degree, degree)
+    )
+    return spun / spread**2 - moved((observed - p * n) / spread)
+
+
 @pytest.mark.parametrize("space", [TWO, declared(2, [(2, 0), (2, 1), (0, 1), (1, 2)])], ids=["all", "declared"])
 def test_the_covariance_of_mutations_is_exact_and_the_papers_is_not(space: MutationSpace) -> None:
     """Some of 300 people change; each term of the truth comes from the probabilities of one person's report."""
@@ -93,7 +128,7 @@ def test_the_covariance_of_mutations_is_exact_and_the_papers_is_not(space: Mutat
     expected = matrix @ true  # the covariance is linear in the tally, so the covariance at the mean is the mean
 
     def estimated(tallied: Floats) -> Floats:
-        return covariance(space, randomiser, tallied)  # type: ignore[arg-type]
+        return covariance(space, randomiser, tallied)
 
     np.testing.assert_allclose(estimated(expected), exact, rtol=1e-9)
     for tallied in (expected, expected / 300):  # equation 55 as printed, for counts or for shares

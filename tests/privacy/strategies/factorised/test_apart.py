@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privacy.strategies.factorised import apart
-from privacy.strategies.factorised.coefficients import leaky, square_root
+from privacy.strategies.factorised.coefficients import leaky, window
 
 ONE = Fraction(1)
 
@@ -19,7 +19,7 @@ def charged(c: np.ndarray, boundaries: int, **others) -> float:
 
 
 @pytest.mark.parametrize("initial_level", [False, True])
-@pytest.mark.parametrize("c", [square_root(4), leaky(4, 0.3), np.ones(4), np.array([1.0, 0.5])], ids=str)
+@pytest.mark.parametrize("c", [window(4, 0.0), leaky(4, 0.3), np.ones(4), np.array([1.0, 0.5])], ids=str)
 def test_no_signs_at_all_boundaries_exceed_the_charge(c, initial_level):
     """Also at the start, which is a boundary without a separate leaf if the initial level is not released."""
     signs = np.array([*itertools.product([-1.0, 1.0], repeat=4 + int(not initial_level))])
@@ -30,10 +30,10 @@ def test_no_signs_at_all_boundaries_exceed_the_charge(c, initial_level):
 
 
 def test_a_span_costs_more_until_it_has_all_boundaries_and_a_larger_state_more_in_proportion():
-    inside, all_of_them, longer = (charged(square_root(6), boundaries) for boundaries in (6, 7, 20))
+    inside, all_of_them, longer = (charged(window(6, 0.0), boundaries) for boundaries in (6, 7, 20))
 
     assert inside < all_of_them == longer
-    assert charged(square_root(6), 3, radius=Fraction(9)) == pytest.approx(9 * charged(square_root(6), 3))
+    assert charged(window(6, 0.0), 3, radius=Fraction(9)) == pytest.approx(9 * charged(window(6, 0.0), 3))
 
 
 @pytest.mark.parametrize("longest", [8, 1 << 14])

@@ -288,7 +288,7 @@ def test_windows_beyond_the_horizon_are_refused():
 @pytest.mark.parametrize(
     ("found", "numerator", "rate"),
     [
-        (coefficients.square_root(60), Fraction(-1, 2), Fraction(1)),
+        (coefficients.window(60, 0.0), Fraction(-1, 2), Fraction(1)),
         (coefficients.window(60, 0.25), Fraction(-1, 2), Fraction(3, 4)),
         (coefficients.leaky(60, 0.25), Fraction(1, 2), Fraction(3, 4)),
     ],
