@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.about import CuratorFacts
 from pipelines.spec.errors import Problem, refuse, wrong
-from pipelines.spec.fields import FiniteNumber, Nulls, ReleaseName, Section, Text, Texts
+from pipelines.spec.fields import FiniteNumber, Nulls, ReleaseName, Section, Text, Texts, one_of
 from pipelines.spec.models import FoldersSection
 from pipelines.spec.paths import within
 from pipelines.spec.words import not_one_of, show
@@ -35,13 +35,6 @@ _ALLOWED = {
 }
 
 
-def _format(value: object) -> object:
-    if value not in FORMATS:
-        known = f"expected one of {', '.join(FORMATS)}, not {show(value)}"
-        raise wrong(not_one_of(value, FORMATS) if isinstance(value, str) else known)
-    return value
-
-
 def _distances(value: object) -> object:
     if isinstance(value, str) and value != "order":
         raise wrong(f"expected order, or a table of numbers, not {show(value)}")
@@ -51,7 +44,7 @@ def _distances(value: object) -> object:
 class RecordsSection(Section):
     """Files of the records."""
 
-    format: Annotated[str, BeforeValidator(_format)]
+    format: Annotated[str, BeforeValidator(one_of(FORMATS))]
     path: Texts
     entry: Text
     entry_type: Literal["int64", "string"] | None = None

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from pipelines.spec.errors import refuse, refused, wrong
 from pipelines.spec.fields import EITHER, SETTINGS, WORD, FiniteNumber, Length, Section, one_of
-from pipelines.spec.words import not_one_of, show
+from pipelines.spec.words import not_one_of
 from privacy.adaptive.base import THRESHOLD, Policy
 from privacy.adaptive.dsat import GAIN, Gains
 from privacy.adaptive.pegasus import Smooth
@@ -138,13 +138,9 @@ def _strategy(value: Any) -> Any:
         if settings is None:
             raise wrong(f"the settings are missing; write strategy: {_bare(word)}")
         return word if settings == {} and word != "adaptive" else value
-    if not isinstance(value, str):
-        raise wrong(f"expected one of {', '.join(names)}, not {show(value)}")
     if value == "adaptive":
         raise wrong(f"adaptive needs a policy; write strategy: {_bare(value)}")
-    if value not in names:
-        raise wrong(not_one_of(value, names))
-    return value
+    return one_of(names)(value)
 
 
 def _bare(word: str) -> str:

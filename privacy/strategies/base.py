@@ -97,6 +97,17 @@ class Moved:
     rounding: float = 0.0
 
 
+def within(windows: int, horizon: int | None) -> int:
+    """Return a number of windows, which the horizon includes; None: without an end.
+
+    Raises:
+        ValueError: they are more than the horizon.
+    """
+    if horizon is not None and windows > horizon:
+        raise ValueError(f"{windows} windows are more than the horizon of {horizon}")
+    return windows
+
+
 def of_one_width(strategy: "Strategy") -> bool:
     """Return whether all nodes of a strategy have noise of one width."""
     none = np.zeros(0, dtype=np.int64)

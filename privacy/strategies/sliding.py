@@ -19,7 +19,7 @@ from privacy.checks import at_least
 from privacy.problems import RuleError
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, StepResult, before_each
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, StepResult, before_each, within
 from privacy.strategies.candidates import Candidate, Needs, Offer, Piece, StrategyTerms, leaf_of
 from privacy.strategies.choice import Choice
 from privacy.touched import Touched, at_most
@@ -167,9 +167,7 @@ class Sliding:
 
     def _complete(self, windows: int) -> int:
         """Return the number of nodes that end by a boundary."""
-        if self.windows is not None and windows > self.windows:
-            raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
-        return max(0, (windows - self.width) // self.every + 1)
+        return max(0, (within(windows, self.windows) - self.width) // self.every + 1)
 
     def _begun(self, windows: int) -> int:
         """Return the number of nodes that begin before a boundary and will be complete within the horizon."""

@@ -30,9 +30,6 @@ class TableCoder(beam.coders.Coder):
     def estimate_size(self, value: pa.Table) -> int:
         return int(value.nbytes)
 
-    def is_deterministic(self) -> bool:
-        return False
-
     def to_type_hint(self) -> type[pa.Table]:
         return pa.Table
 
@@ -57,9 +54,6 @@ class BatchCoder(beam.coders.Coder):
 
     def estimate_size(self, value: Batch) -> int:
         return int(value.table.nbytes)
-
-    def is_deterministic(self) -> bool:
-        return False
 
     def to_type_hint(self) -> type[Batch]:
         return Batch

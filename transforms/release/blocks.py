@@ -1,4 +1,4 @@
-"""Exact sums of a chunk, block by block, as its kind of chunk takes them."""
+"""Exact sums of a chunk, block by block, as chunks with listed cells take them."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,15 +7,17 @@ import numpy as np
 from transforms.aggregation.node_sums import Aggregation, NodeKey, dense, gathered
 
 
-def dense_blocks(aggregation: Aggregation, key: NodeKey, payloads: Iterable[bytes]) -> Iterator[np.ndarray]:
-    """Yield the sums of each block, int64 [components, windows, cells]; row 0 of the first run is the initial level.
+class OfDenseBlocks:
+    """Part of such chunks."""
 
-    Args:
-        aggregation: Definition of the sums.
-        key: Key of the chunk.
-        payloads: Sums of the chunk, from all shards.
-    """
-    sums, number = gathered(payloads), key[1]
-    for first, last in aggregation.blocks(number):
-        rows = range(first + 1 if first else 0, last + 1)
-        yield dense(sums, aggregation.queries[number], rows=rows, cells=aggregation.cells_of(key))
+    __slots__ = ()
+
+    def blocks(self, aggregation: Aggregation, key: NodeKey, payloads: Iterable[bytes]) -> Iterator[np.ndarray]:
+        """Yield the exact sums of each block, int64 [components, windows, cells] (see `Chunk.blocks`).
+
+        Row 0 of the first run is the initial level.
+        """
+        sums, number = gathered(payloads), key[1]
+        for first, last in aggregation.blocks(number):
+            rows = range(first + 1 if first else 0, last + 1)
+            yield dense(sums, aggregation.queries[number], rows=rows, cells=aggregation.cells_of(key))

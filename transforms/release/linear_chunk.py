@@ -1,6 +1,6 @@
 """Chunk that strategies release: each node gets noise, and numbers are made from noisy nodes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,9 @@ from privacy.noise.distributions import NoiseDistribution, widened
 from privacy.planning.linear_part import LinearPart
 from privacy.series import Ints
 from privacy.strategies.base import Nodes, before_each
-from transforms.aggregation.node_sums import Aggregation, NodeKey
+from transforms.aggregation.node_sums import Aggregation
 from transforms.release import noise
-from transforms.release.blocks import dense_blocks
+from transforms.release.blocks import OfDenseBlocks
 from transforms.release.node_tables import nodes_table
 from transforms.release.noise_state import HeldNoise, state_from_bytes, state_to_bytes
 from transforms.release.protected import Protected, columns_of, protected_from_bytes, protected_to_bytes
@@ -20,7 +20,7 @@ from transforms.release.published_tables import estimates_table
 
 
 @dataclass(frozen=True, slots=True)
-class LinearChunk:
+class LinearChunk(OfDenseBlocks):
     """All parts of a family, over some cells.
 
     Attributes:
@@ -30,10 +30,6 @@ class LinearChunk:
 
     parts: tuple[LinearPart, ...]
     cells: int
-
-    def blocks(self, aggregation: Aggregation, key: NodeKey, payloads: Iterable[bytes]) -> Iterator[np.ndarray]:
-        """Yield the exact sums of each block, int64 [components, windows, cells] (see `Chunk.blocks`)."""
-        return dense_blocks(aggregation, key, payloads)
 
     def opened(self, payload: bytes, *, windows: int, plan: str) -> list[list[HeldNoise]]:
         """Return the state that `kept` has written (see `Chunk.opened`)."""

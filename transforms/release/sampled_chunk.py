@@ -12,7 +12,7 @@ committed together with the decisions, so a release continues only from publishe
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,11 +27,11 @@ from privacy.noise.distributions import NoiseDistribution
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.series import Ints
 from privacy.strategies.base import Floats
-from transforms.aggregation.node_sums import Aggregation, NodeKey
+from transforms.aggregation.node_sums import Aggregation
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.parquet_state import list_of, to_parquet
 from transforms.release import noise
-from transforms.release.blocks import dense_blocks
+from transforms.release.blocks import OfDenseBlocks
 from transforms.release.noise_state import described, opened
 from transforms.release.published_tables import sampled_table
 
@@ -104,7 +104,7 @@ class Sketches:
 
 
 @dataclass(frozen=True, slots=True)
-class SampledChunk:
+class SampledChunk(OfDenseBlocks):
     """The levels of a query.
 
     Attributes:
@@ -116,10 +116,6 @@ class SampledChunk:
     @property
     def parts(self) -> tuple[AdaptivePart, ...]:
         return (self.part,)
-
-    def blocks(self, aggregation: Aggregation, key: NodeKey, payloads: Iterable[bytes]) -> Iterator[np.ndarray]:
-        """Yield the exact sums of each block, int64 [components, windows, cells] (see `Chunk.blocks`)."""
-        return dense_blocks(aggregation, key, payloads)
 
     def opened(self, payload: bytes, *, windows: int, plan: str) -> RunningLevel:
         """Return the state that `kept` has written (see `Chunk.opened`)."""

@@ -22,7 +22,7 @@ from privacy.checks import at_least
 from privacy.problems import RuleError
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, StepResult
+from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, StepResult, within
 from privacy.strategies.candidates import Candidate, Needs, Offer, StrategyTerms, whole
 from privacy.strategies.choice import Choice
 from privacy.strategies.direct.levels import OfLevels
@@ -73,7 +73,7 @@ class Direct(OfLevels):
         return nodes, tuple(numbers), Carry(windows=stop, integers=integers, floats={})
 
     def carried(self, windows: int, series: Sequence[Series]) -> int:
-        return 1 + len(_open(self.within(windows), series))
+        return 1 + len(_open(within(windows, self.windows), series))
 
     def stretch(self, nodes: Nodes) -> None:
         return None
@@ -91,10 +91,12 @@ class Direct(OfLevels):
         return self.apart(boundaries) * states.radius
 
     def so_far(self, leaves: int) -> "Direct | None":
-        return replace(self, windows=max(self.within(leaves), 1))  # the first level comes before the first leaf closes
+        return replace(
+            self, windows=max(within(leaves, self.windows), 1)
+        )  # the first level comes before the first leaf closes
 
     def _numbers(self, series: Series, windows: int, since: int) -> int:
-        return len(series.ends(self.within(windows))) - len(series.ends(since))
+        return len(series.ends(within(windows, self.windows))) - len(series.ends(since))
 
 
 def _open(windows: int, series: Sequence[Series]) -> Ints:

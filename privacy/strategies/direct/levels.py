@@ -9,7 +9,7 @@ import numpy as np
 
 from privacy.series import BEFORE_ALL, Series
 from privacy.states import States
-from privacy.strategies.base import Moved, Nodes
+from privacy.strategies.base import Moved, Nodes, within
 from privacy.touched import Touched
 
 
@@ -51,7 +51,7 @@ class OfLevels:
 
     def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
         first = 1 - self.initial if since is None else since + 1
-        end = np.arange(first, self.within(windows) + 1, dtype=np.int64)
+        end = np.arange(first, within(windows, self.windows) + 1, dtype=np.int64)
         return Nodes(layer=np.zeros_like(end), begin=np.full_like(end, BEFORE_ALL), end=end)
 
     def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
@@ -78,16 +78,6 @@ class OfLevels:
     def apart(self, boundaries: int) -> int:
         """Return the number of levels at consecutive boundaries, at most all."""
         return boundaries if self.windows is None else min(boundaries, self._all)
-
-    def within(self, windows: int) -> int:
-        """Return a number of windows.
-
-        Raises:
-            ValueError: they are more than the horizon.
-        """
-        if self.windows is not None and windows > self.windows:
-            raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
-        return windows
 
     @property
     def _all(self) -> int:

@@ -28,7 +28,7 @@ from privacy.counted import counted
 from privacy.problems import RuleError
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, StepResult
+from privacy.strategies.base import Carry, Floats, Nodes, SampleNodes, StepResult, within
 from privacy.strategies.candidates import Candidate, Needs, StrategyTerms, whole
 from privacy.strategies.choice import MOST_WEIGHTS, check_weights
 from privacy.strategies.direct.levels import OfLevels
@@ -102,7 +102,7 @@ class WeightedLevels(OfLevels):
         return list(self.stretch(self.nodes(windows, since=since))[:, np.newaxis])
 
     def so_far(self, leaves: int) -> "WeightedLevels | None":
-        return replace(self, windows=self.within(leaves)) if leaves else None
+        return replace(self, windows=within(leaves, self.windows)) if leaves else None
 
     def most(self, boundaries: int, states: States) -> Fraction:
         """Return the norm of r times the shares of `boundaries` consecutive windows: L1, or squared L2."""

@@ -126,7 +126,7 @@ def inverse(series: Floats) -> Floats:
 def response(series: Floats) -> Floats:
     """Return as many coefficients of 1 / ((1 - x) c(x)): a level in terms of the filtered stream, newest first.
 
-    >>> response(square_root(4)).tolist()
+    >>> response(window(4, 0.0)).tolist()
     [1.0, 0.5, 0.375, 0.3125]
     """
     return np.cumsum(inverse(series))

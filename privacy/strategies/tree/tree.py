@@ -48,7 +48,7 @@ import numpy as np
 from privacy.checks import at_least
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, StepResult
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, StepResult, within
 from privacy.strategies.choice import Refine
 from privacy.strategies.tree import apart as tree_apart
 from privacy.strategies.tree import norms as tree_norms
@@ -167,20 +167,20 @@ class Tree:
         )
 
     def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
-        found = self.layering.completed(since or 0, self._within(windows))
+        found = self.layering.completed(since or 0, within(windows, self.windows))
         order = np.lexsort((found.layer, found.end))
         ordered = Nodes(layer=found.layer[order], begin=found.begin[order], end=found.end[order])
         return joined([INITIAL, ordered]) if self.initial_level and since is None else ordered
 
     def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> StepResult:
         """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`)."""
-        self._within(len(leaves) - 1 if carry is None else carry.windows + len(leaves))
+        within(len(leaves) - 1 if carry is None else carry.windows + len(leaves), self.windows)
         return step(
             self.layering, self.refine, carry, leaves, with_initial=self.initial_level, series=series, sample=sample
         )
 
     def carried(self, windows: int, series: Sequence[Series]) -> int:
-        return carried(self.layering, self.refine, self._within(windows), series)
+        return carried(self.layering, self.refine, within(windows, self.windows), series)
 
     def stretch(self, nodes: Nodes) -> None:
         return None
@@ -193,7 +193,7 @@ class Tree:
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
         """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] (`Strategy.weights`)."""
         initial_level = np.ones(int(self.initial_level and series.kind == "level"))
-        begins, ends = ranges(series, since, self._within(windows))
+        begins, ends = ranges(series, since, within(windows, self.windows))
         if self.refine == "least_squares":
             nodes = self.layering.sizes(self.layering.roots_end(windows))
             rows: list[Floats] = []
@@ -244,7 +244,7 @@ class Tree:
             return None
         # The initial level is published before the first leaf closes; one leaf more only adds nodes. Numbers may use
         # all nodes of a tree that has begun.
-        windows = self._within(max(leaves, 1))
+        windows = within(max(leaves, 1), self.windows)
         return replace(self, windows=self.layering.roots_end(windows) if self.cut else windows)
 
     @property
@@ -257,11 +257,6 @@ class Tree:
     def _disjoint(self) -> bool:
         return self.height == 1 and self.refine == "none"
 
-    def _within(self, windows: int) -> int:
-        if self.windows is not None and windows > self.windows:
-            raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
-        return windows
-
     def _span(self, layer: int) -> int:
         return int(self.branching**layer)
 
@@ -270,7 +265,7 @@ class Tree:
 def _variances(tree: Tree, series: Series, windows: int, since: int) -> Floats:
     """Return the variances of one tree; cached, since a plan requests them for each mechanism, bound and query."""
     initial_level = float(tree.initial_level and series.kind == "level")
-    begins, ends = ranges(series, since, tree._within(windows))
+    begins, ends = ranges(series, since, within(windows, tree.windows))
     if tree.refine == "least_squares":
         variances: Floats = initial_level + least_squares_variances(
             begins, ends, branching=tree.branching, height=tree.layers, windows=tree.layering.roots_end(windows)
