@@ -18,5 +18,5 @@ from privacy.cells.layers import Layers
     ],
 )
 def test_invalid_layers_are_refused(sizes, weights):
-    with pytest.raises(ValueError, match=r"sizes=|weights=|weight="):
+    with pytest.raises(ValueError, match=r"sizes=|weights=|weights: expected"):
         Layers(cells=8, sizes=sizes, weights=weights)
