@@ -150,7 +150,7 @@ def chart_document(
         return _of_grid(subject, chart, grid, times, queries) | further
     found = chart_data(chart, numbers, times=times, queries=queries)
     for series, one in zip(found["series"], numbers, strict=True):
-        series |= _without_total(subject, one)
+        series |= _without_total(subject, one, slice(series["left"], None))
     drawn = {} if kind is None else {"picture": {"kind": kind, **PICTURES[kind].document(subject)}}
     return found | further | drawn
 
@@ -169,7 +169,7 @@ def _of_grid(subject: Pictured, chart: Chart, grid: BoxGrid, times: Times, queri
     document = chart_data(shown, numbers, times=times, queries=queries)
     errors, windows = SumErrors(subject, grid), _windows(numbers, queries, shown)
     for series, one in zip(document["series"], subject.numbers, strict=True):
-        series |= _without_total(subject, one)
+        series |= _without_total(subject, one, slice(-windows, None))
         series["errors"] = errors.of_series(one, slice(-windows, None))
         series["unit"] = 10.0 ** -_digits(one.high[-windows:] - one.low[-windows:])
     picture = {"kind": kind, **PICTURES[kind].document(subject), **grid.document(), "sums": errors.document()}
@@ -192,18 +192,29 @@ def _outside(subject: Pictured, numbers: Numbers, grid: BoxGrid, last: slice) ->
     edge, size = beyond(grid), math.prod(grid.shape)
     value = grid.sums(numbers.value).reshape(len(numbers.value), -1, size)[:, :, edge].sum(axis=2)
     half = half_widths_beyond(subject, numbers, grid)
-    lines = [line_of(*(one[last, at] for one in (value, value - half, value + half))) for at in range(value.shape[1])]
+    lines = [_sum_line(value[last, at], half[last, at]) for at in range(value.shape[1])]
     why = unknown(subject, numbers)
     return {**document, "lines": lines} | ({} if why is None else {"why": why})
 
 
-def _without_total(subject: Pictured, numbers: Numbers) -> dict[str, Any]:
+def _without_total(subject: Pictured, numbers: Numbers, last: slice) -> dict[str, Any]:
     """Return the sum of all cells and why it has no interval; nothing if it has one, or if the sum has no meaning."""
-    if numbers.together is not None or subject.of or not can_be_added(subject) or subject.query.discovers:
+    if numbers.together is not None or subject.of or not can_be_added(subject) or not numbers.value.size:
         return {}
-    value = numbers.value.sum(axis=1)
-    gone = np.full(len(value), np.nan)
-    return {"untotalled": {"line": line_of(value, gone, gone), "why": unknown(subject, numbers) or "None is known"}}
+    found = subject.query.name in {one.name for one in subject.plan.demands if one.discover}
+    value, why = numbers.value.sum(axis=1), unknown(subject, numbers) or "Its interval is unknown."
+    if found:
+        value, why = np.nansum(numbers.value, axis=1), "Keys that have not been found are missing."
+    line = _sum_line(value[last], np.full(len(value[last]), np.nan))
+    return {"untotalled": {"name": "All keys found so far" if found else "", "line": line, "why": why}}
+
+
+def _sum_line(value: Floats, half: Floats) -> dict[str, list[float | None]]:
+    """Return the line of a sum; with six digits if no interval is known."""
+    if len(value) and not np.isfinite(half).any():
+        size = float(np.nanmax(np.abs(np.append(value, 1.0))))
+        value = np.round(value, 5 - math.floor(math.log10(size)))
+    return line_of(value, value - half, value + half)
 
 
 def _gridded(numbers: Numbers, subject: Pictured, grid: BoxGrid) -> Numbers:

@@ -24,24 +24,27 @@
     const shown = items.filter(({ line }) => line.v[window] !== null);
     const ends = shown.flatMap(({ line }) => [line.v[window], line.lo[window], line.hi[window]]).filter((value) => value !== null);
     const places = [...shown.keys()], line = (place) => shown[place].line, value = (place) => line(place).v[window];
-    const names = shown.map(({ name }) => cut(name, room * 0.36)), left = (widest(names) || 0) + 14;
+    // Names are next to the bars, or above them if they are long.
+    const above = shown.some(({ name }) => pixels(name) > room * 0.36), tall = above ? 42 : 24;
+    const names = shown.map(({ name }) => (above ? cut(name, room - 24) : name)), left = above ? 20 : (widest(names) || 0) + 14;
     const sure = (place) => !unsure(query, line(place), window), known = places.filter((place) => line(place).lo[window] !== null);
     const scale = across(d3.extent(query.zero ? [0, ...ends] : ends), room - left - 30), base = Math.max(0, scale.domain[0]);
-    const bar = (kept, fill) => Plot.barX(kept, { y: (place) => place, x1: base, x2: value, fill, insetTop: 4, insetBottom: 4 });
+    const bar = (kept, fill) => Plot.barX(kept, { y: (place) => place, x1: base, x2: value, fill, insetTop: above ? 20 : 4, insetBottom: 4 });
     const svg = Plot.plot({
-      width: room, height: shown.length * 24 + 40, marginLeft: left, marginRight: Math.max(24, widest(scale.ticks.map(tick)) / 2 + 8), marginTop: 6, marginBottom: 30,
+      width: room, height: shown.length * tall + 40, marginLeft: left, marginRight: Math.max(24, widest(scale.ticks.map(tick)) / 2 + 8), marginTop: 6, marginBottom: 30,
       x: { label: null, grid: true, ...scale },
-      y: { label: null, type: "band", domain: places, padding: 0, tickSize: 0, tickFormat: (_, at) => names[at] },
+      y: { label: null, type: "band", domain: places, padding: 0, tickSize: 0, tickFormat: (_, at) => (above ? "" : names[at]) },
       marks: [
         bar(places.filter(sure), "var(--bar)"),
         bar(places.filter((place) => !sure(place)), "black"),
         query.zero ? Plot.ruleX([0], { stroke: "var(--quiet)" }) : null,
-        Plot.ruleY(known, { y: (place) => place, x1: (place) => line(place).lo[window], x2: (place) => line(place).hi[window], stroke: "var(--ink)", strokeWidth: 1.4 }),
+        Plot.ruleY(known, { y: (place) => place, x1: (place) => line(place).lo[window], x2: (place) => line(place).hi[window], stroke: "var(--ink)", strokeWidth: 1.4, dy: above ? 8 : 0 }),
+        above ? Plot.text(places, { y: (place) => place, text: (place) => names[place], frameAnchor: "left", textAnchor: "start", dx: -16, dy: -11, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 4 }) : null,
       ],
     });
     d3.select(svg).selectAll('[fill="black"]').attr("fill", hatched(svg)).attr("stroke", "var(--hatch)");
     const [band, width] = [svg.scale("y"), +svg.getAttribute("width")];
-    const frame = d3.select(svg).append("rect").attr("x", left).attr("width", width - left).attr("height", band.bandwidth).attr("fill", "currentColor")
+    const frame = d3.select(svg).append("rect").attr("x", above ? 0 : left).attr("width", width - (above ? 0 : left)).attr("height", band.bandwidth).attr("fill", "currentColor")
       .attr("fill-opacity", 0.08).attr("pointer-events", "none").attr("visibility", "hidden");
     const drawn = readable(svg, {
       summary: title, count: shown.length, choose: choose && ((place) => choose(shown[place])),

@@ -207,10 +207,10 @@
       const [said, ...more] = [].concat(picture.message?.(state) ?? largest(query, state.series, state.window, items, query.picture.kind === "map" ? "Largest cell" : "Largest"));
       // All cells together: as published, or the sum of the cells with its interval.
       const whole = [...data.queries, ...(data.others ?? [])].find((one) => one.origin === query.origin && one.part === "total" && one !== query);
-      const sum = whole?.series[query.series.indexOf(state.series)]?.cells[0] ?? state.series.total, { untotalled } = state.series;
-      const every = kinds.length > 1 && query.picture.axes ? `All cells, with all values of ${query.keys.slice(0, -query.picture.axes.length).join(" and ")}` : "All cells";
-      const together = (sum || untotalled) && !query.part && query.picture.kind !== "quantiles" && query.picture.kind !== "hierarchy"
-        ? [element("p", sum ? { class: "total" } : { class: "note" }, sum ? `${every}: ${told(state.series, sum, state.window)}` : `${every}: ${told(state.series, untotalled.line, state.window)}. ${untotalled.why}.`)] : [];
+      const sum = picture.total?.(state) ?? whole?.series[query.series.indexOf(state.series)]?.cells[0] ?? state.series.total, { untotalled } = state.series;
+      const every = picture.root?.(state) ?? (kinds.length > 1 && query.picture.axes ? `All cells, with all values of ${query.keys.slice(0, -query.picture.axes.length).join(" and ")}` : "All cells");
+      const together = (sum || untotalled) && !query.part && query.picture.kind !== "quantiles"
+        ? [element("p", sum ? { class: "total" } : { class: "note" }, sum ? `${every}: ${told(state.series, sum, state.window)}` : `${untotalled.name || every}: ${told(state.series, untotalled.line, state.window)}. ${untotalled.why}`)] : [];
       const title = `${query.name}, ${state.series.label}${kinds.length > 1 ? `, ${kinds[state.choice]}` : ""}${picture.whole ? "" : `: ${when(state.series, state.window)}`}`;
       const [main, ...others] = picture({ ...state, order: ordered() }, room(printed), [`${title}.`, said, ...more].join(" "), printed);
       pictured.replaceChildren(

@@ -37,7 +37,7 @@ slackwater.pictures.hierarchy = (query, { choose }) => {
   }
 
   const draw = (state, room, title, printed) => {
-    const { series, window, choice } = state, here = path.at(-1);
+    const { series, window } = state, here = path.at(-1);
     const trail = element("nav", { class: "trail", "aria-label": `Place in the hierarchy of ${query.name}` });
     path.forEach((one, step) => {
       const name = one?.node[0] ?? key;
@@ -48,8 +48,6 @@ slackwater.pictures.hierarchy = (query, { choose }) => {
       trail.append(back);
     });
     const last = (one) => one.line.v.at(-1) ?? -Infinity, sorted = d3.sort(items(state), (one, other) => d3.descending(last(one), last(other)));
-    const whole = here && lines(series).get(text(placed(choice, here.node[0])));
-    const together = whole ? [element("p", { class: "total" }, `${path.length > 1 ? here.node[0] : "All cells"}: ${told(series, whole, window)}`)] : [];
     const cell = (one) => query.cells.findIndex((other) => text(other) === text(placed(choice, one.node[0])));
     const drawn = bars(query, series, window, sorted, {
       room, printed, title: `${title} Nodes of ${here?.node[0] ?? key}.`,
@@ -57,7 +55,10 @@ slackwater.pictures.hierarchy = (query, { choose }) => {
       choose: (one) => { if (one.level) { path = [...path, one]; choose(null); } else if (cell(one) >= 0) choose(cell(one)); },
     });
     const how = sorted.some((one) => one.level) ? "Click a bar, or press Enter on it, for the nodes below it. " : "";
-    return [[...(path.length > 1 ? [trail] : []), ...together, ...drawn, element("p", { class: "note" }, `${how}A node is published with its own interval and is the sum of those below it.`)]];
+    return [[...(path.length > 1 ? [trail] : []), ...drawn, element("p", { class: "note" }, `${how}A node is published with its own interval and is the sum of those below it.`)]];
   };
-  return Object.assign(draw, { choices: choices.map((choice) => label(choice)), items, message });
+  // The node above the bars, with its name.
+  const total = ({ series, choice }) => path.at(-1) && lines(series).get(text(placed(choice, path.at(-1).node[0])));
+  const called = () => (path.length > 1 ? path.at(-1).node[0] : "All cells");
+  return Object.assign(draw, { total, root: called, choices: choices.map((choice) => label(choice)), items, message });
 };

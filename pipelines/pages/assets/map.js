@@ -13,7 +13,7 @@ slackwater.pictures.map = (query, { choose }) => {
   function axisOf(axis, room) {
     const moments = /T.*Z$/.test(axis.texts[0]) || /^\d{4}-\d\d-\d\d/.test(axis.texts[0]);
     const scale = (moments ? d3.scaleUtc : d3.scaleLinear)(d3.extent(axis.edges), [0, room]);
-    for (let wanted = Math.max(2, Math.floor(room / 50)); wanted > 1; wanted -= 1) {
+    for (let wanted = Math.max(2, Math.min(axis.edges.length - 1, Math.floor(room / 50))); wanted > 1; wanted -= 1) {
       const ticks = scale.ticks(wanted), texts = ticks.map(scale.tickFormat(wanted)).map((text) => text.replace("-", "\u2212"));
       if (ticks.length < 2 || scale(ticks[1]) - scale(ticks[0]) >= widest(texts) + 12) return { ticks, tickFormat: (_, at) => texts[at], type: moments ? "utc" : "linear" };
     }
@@ -46,7 +46,7 @@ slackwater.pictures.map = (query, { choose }) => {
   function beyond({ series, window, choice }) {
     const { cells, why, lines } = series.outside;
     const said = `Not on the map: ${number(cells)} cells below or above its edges`;
-    return element("p", { class: "note" }, lines ? `${said}, with a sum of ${told(series, lines[choice], window)}${why ? `. ${why}.` : "."}` : `${said}. ${why}.`);
+    return element("p", { class: "note" }, lines ? `${said}, with a sum of ${told(series, lines[choice], window)}. ${why ?? ""}` : `${said}. ${why}`);
   }
 
   const draw = (state, room, title, printed) => {

@@ -21,7 +21,10 @@ slackwater.pictures.ordered = (query, { choose }) => {
     const bars = d3.range(count).filter((cell) => line(cell).v[window] !== null);
     const known = bars.filter((cell) => line(cell).lo[window] !== null);
     const sure = (cell) => !unsure(query, line(cell), window);
-    const ends = lines.flatMap((one) => [...one.v, ...one.lo, ...one.hi]).filter((value) => value !== null);
+    // One scale for all windows, unless the numbers of another one are so large that bars here would be flat.
+    const here = lines.flatMap((one) => [one.v[window], one.lo[window], one.hi[window]]).filter((value) => value !== null);
+    const all = lines.flatMap((one) => [...one.v, ...one.lo, ...one.hi]).filter((value) => value !== null);
+    const apart = d3.max(all, Math.abs) > 3 * d3.max(here, Math.abs), ends = apart ? here : all;
     const height = Math.max(220, Math.min(340, room * 0.4)), least = d3.min([0, ...ends]), { y, marginLeft } = scaled(d3.extent([0, ...ends]), Math.floor(height / 45));
     Object.assign(y, { domain: [least, y.domain[1]], ticks: y.ticks.filter((one) => one >= least) });
     const bar = (cells, fill) => Plot.rectY(cells, { x1: (cell) => sides(cell)[0], x2: (cell) => sides(cell)[1], y1: 0, y2: (cell) => line(cell).v[window], fill, insetLeft: 0.5, insetRight: 0.5 });
@@ -55,7 +58,8 @@ slackwater.pictures.ordered = (query, { choose }) => {
         return boxed(query, series, window, choice, [[low, high + 1]]);
       },
     });
-    return [...drawn, barsLegend(query, !bars.every(sure))];
+    const scale = apart ? [element("p", { class: "note" }, "The scale is that of this window: another one has numbers more than three times as large.")] : [];
+    return [...drawn, barsLegend(query, !bars.every(sure)), ...scale];
   }
 
   // All windows: a picture with a pixel for each number, so that many are quick to draw.

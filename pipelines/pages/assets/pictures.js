@@ -1,7 +1,7 @@
 // What pictures of the cells of a window have in common: the main message, and sums over boxes with their intervals.
 "use strict";
 Object.assign(slackwater, (() => {
-  const { number, label, told, unsure } = slackwater;
+  const { number, called: plainly, told, unsure } = slackwater;
 
   // ---- words: as in pipelines/pages/pictures/message.py
 
@@ -12,8 +12,12 @@ Object.assign(slackwater, (() => {
 
   // The name of a cell: of ordered keys with the key, because an interval alone does not say of what it is.
   function named(query, cell) {
-    const listed = query.cells[cell].length - (query.picture?.axes?.length ?? 0);
-    return query.cells[cell].map((value, at) => (at < listed ? value : `${query.keys[at]} ${value}`)).join(", ");
+    if (!query.picture?.axes) return plainly(query, cell);
+    const { axes } = query.picture, listed = query.cells[cell].length - axes.length;
+    const along = ({ key, labels, texts }, value) =>
+      value === labels[0] ? `${key} below ${texts[0]}` : value === labels.at(-1) ? `${key} from ${texts.at(-1)}` : `${key} ${value}`;
+    const texts = query.cells[cell].map((value, at) => (at < listed ? value : along(axes[at - listed], value)));
+    return texts.filter((text) => !query.part || text !== "all").join(", ");
   }
 
   // The largest of some things in a window, each with its name and line, and how sure that is; `called`: its name.

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipelines.pages.pictures.table import PICTURES
 from privacy.counted import counted
+from transforms.release.marginal_tables import ALL
 
 
 def message(
@@ -44,16 +45,23 @@ def _drawn(document: dict[str, Any], shown: dict[str, Any]) -> Items:
         rows, columns = (len(axis["labels"]) for axis in picture["axes"])
         inside = (row * columns + column for row in range(1, rows - 1) for column in range(1, columns - 1))
         places = [places[0] + one for one in inside]
-    listed = len(document["keys"]) - len(picture.get("axes", []))
-    return [
-        (
-            ", ".join(
-                value if at < listed else f"{document['keys'][at]} {value}" for at, value in enumerate(cells[place])
-            ),
-            shown["cells"][place],
-        )
-        for place in places
-    ]
+    return [(_named(document, place), shown["cells"][place]) for place in places]
+
+
+def _named(document: dict[str, Any], place: int) -> str:
+    """Return the name of a cell, of ordered keys with the key, and without keys that are added up over."""
+    texts, axes = document["cells"][place], document["picture"].get("axes", [])
+    listed = len(texts) - len(axes)
+    named = texts[:listed] + [_along(axis, text) for axis, text in zip(axes, texts[listed:], strict=True)]
+    kept = [text for text in named if not document["part"] or text != ALL]
+    return ", ".join(kept) or ("all cells together" if texts else document["name"])
+
+
+def _along(axis: dict[str, Any], text: str) -> str:
+    """Return the name of a cell along an ordered key."""
+    if text == axis["labels"][0]:
+        return f"{axis['key']} below {axis['texts'][0]}"
+    return f"{axis['key']} from {axis['texts'][-1]}" if text == axis["labels"][-1] else f"{axis['key']} {text}"
 
 
 def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, called: str, window: int) -> list[str]:
