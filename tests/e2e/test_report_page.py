@@ -368,6 +368,16 @@ return [...document.querySelectorAll('.scale')].map(steps);
 """JavaScript that returns the lightness (CIE L*) of each step of each scale of colours."""
 
 
+LEGEND = """
+const line = (value) => ({v: [value], lo: [value - 24], hi: [value + 24]});
+const texts = (scale) => [...scale.querySelectorAll('.step')].map((one) => one.textContent).join(' ');
+const legend = (values) => slackwater.colouring({}, values.map(line), false).legend().map(texts);
+const alike = d3.range(1000, 1020), far = d3.range(1000, 1400);
+return [alike, [...far, 90000], [...far, -1100, 10]].map(legend);
+"""
+"""JavaScript that returns legends: of cells that are alike, of a spike, and of numbers below and near zero."""
+
+
 @pytest.fixture(scope="module")
 def charts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, tuple[int, dict[str, Any]]]]:
     """Return a page with charts of all kinds, and the place and the data of each."""
@@ -407,8 +417,8 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
 
 def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     page, drawn = charts
+    resize(elsewhere, 1280)  # before the page is there, so that it draws its charts once
     elsewhere.get(page.as_uri())
-    resize(elsewhere, 1280)
     (stops, data), (ages, histogram), (places, _), (people, _) = (
         drawn[name] for name in ("stops", "ages", "places", "people")
     )
@@ -434,6 +444,7 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     total = text(elsewhere, f"#query-{places} .pictured .total")
     beyond = text(elsewhere, f"#query-{stops} .pictured .legend + .note")
     edges = elsewhere.find_elements(By.CSS_SELECTOR, f"#query-{stops} .scale")[-1].text.split()
+    legends = elsewhere.execute_script(LEGEND)
     jobs, data_of_jobs = drawn["jobs"]
     Select(elsewhere.find_element(By.CSS_SELECTOR, f"#query-{jobs} .controls select")).select_by_visible_text("f")
     elsewhere.find_element(By.CSS_SELECTOR, f"#query-{jobs} .pictured .plot").send_keys(Keys.ARROW_DOWN, Keys.ENTER)
@@ -453,6 +464,11 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     assert trail == "all \u203a Bavaria"
     assert total.startswith("Bavaria: ")
     assert together == f"All cells: {told(drawn['people, total'][1]['series'][0]['cells'][0], -1)}"
+    assert legends == [
+        ["1000 1019"],
+        ["1000 1100 1200 1300 1380 1400 90k"],
+        ["\u22121200 \u22121100 \u22121000", "1000 1100 1200 1300 1400"],
+    ]
     lines = [line["v"][STORM] for line in data["series"][0]["cells"][: 14 * 11]]
     inside = [lines[row * 11 + column] for row in range(1, 13) for column in range(1, 10)]
     found = re.fullmatch(r"Not on the map: 46 cells below or above its edges, with a sum of ([\d,-]+) \(.*\)\.", beyond)

@@ -15,9 +15,13 @@ from pipelines.pages.pictures.base import Picture, nothing_more
 from pipelines.pages.pictures.grid import rounded_sums
 from pipelines.pages.pictures.message import message
 from pipelines.pages.pictures.table import PICTURES
+from privacy.adaptive.bd import Bd
 from privacy.cells.choice import CellChoice
+from privacy.constraint import AtOnce
 from privacy.measure import Measure
 from privacy.planning.plan import Plan
+from privacy.planning.promise import Promise
+from privacy.protection import Span
 from tests.pipelines.pages.all_kinds import (
     COUNT,
     LEVEL,
@@ -193,7 +197,7 @@ def test_main_messages_name_the_largest_cell_and_the_change_of_the_median(drawn)
     )
     assert said["wards"].startswith("Largest: ward 01: ")
     assert "No other interval overlaps this one." in said["wards"]
-    assert "cells cannot be distinguished from zero." in said["stops"]
+    assert "of 108 cells cannot be distinguished from zero." in said["stops"]  # 12 by 9: those that a map shows
     assert "cells have intervals wider than half of their range." in said["wait"]
     assert said["places"].startswith("Largest: Bavaria: ")
     assert ". Largest town: Munich: " in said["places"]
@@ -208,6 +212,31 @@ def test_repeated_windows_have_no_interval_of_a_sum(drawn) -> None:
 
 def test_sums_that_mean_nothing_say_why(drawn) -> None:
     assert drawn["wait"]["series"][0]["errors"] == {"why": "A mean cannot be added up.", "unsummed": True}
+
+
+def test_a_sum_without_an_interval_says_why() -> None:
+    key = OrderedKey(start=0, step=1, steps=8)
+    query = Query(
+        name="map",
+        measure=COUNT,
+        by=(("x", key), ("y", key)),
+        publish=(LEVEL,),
+        adaptive=Bd(),
+        over=CellChoice(name="kdtree"),
+    )
+    promise = Promise(
+        constraint=AtOnce(1), window=WEEKS.window, windows=WINDOWS, owner=False, protects=Span(4 * WEEKS.window)
+    )
+    value = np.arange(1200.0).reshape(12, 100)
+    numbers = Numbers(series=LEVEL, value=value, low=value - 1, high=value + 1, total=None, repeated=np.zeros(12, bool))
+
+    document = chart_document(query, [numbers], plan_of(query, promise=promise), times=WEEKS, queries=100)
+
+    series = document["series"][0]
+    for found in (series["untotalled"], series["outside"]):
+        assert "its cells share counts of regions" in found["why"]
+    assert series["left"] == 3
+    assert series["untotalled"]["line"] == {"v": [*value.sum(axis=1)[3:]], "lo": [None] * 9, "hi": [None] * 9}
 
 
 def test_a_further_kind_of_chart_is_one_entry_of_the_table(monkeypatch) -> None:
