@@ -10,7 +10,7 @@ from pipelines.published.release import Published
 from pipelines.spec.times import moment_text
 from transforms.aggregation.queries import Query
 from transforms.common.dates import moment_name, window_name
-from transforms.release.rest_tables import total_of
+from transforms.release.rest_tables import no_rest, total_of
 
 NAMED = 12
 """Most keys that the page names for one window of discovery."""
@@ -59,7 +59,7 @@ def _of_query(query: Query, release: Published, labels: Labels) -> Iterator[str]
         yield html.paragraph(f"Query {query.name} has found no key so far.")
     rest = release.rest(query)
     if rest is None:
-        yield html.paragraph(f"The release has no total of {query.name}, so the rest without found keys is unknown.")
+        yield html.paragraph(no_rest(query))
         return
     total, last = total_of(query, release.spec.queries), rest.slice(rest.num_rows - query.each).to_pylist()
     names = [name for name, _ in query.known]

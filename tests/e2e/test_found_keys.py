@@ -40,8 +40,11 @@ def write(path: Path, day: int, sizes: dict[str, int]) -> None:
     towns = [town for town, size in sizes.items() for _ in range(size)]
     entries = [f"d{day}-{number}" for number in range(len(towns))]
     times = [f"2026-01-{day:02}T12:00:00Z"] * len(towns)
+    days = [day] * len(towns)
     sexes = ["m" if number % 3 else "f" for number in range(len(towns))]
-    pa_csv.write_csv(pa.table({"stay": entries, "at": times, "after_town": towns, "after_sex": sexes}), path)
+    pa_csv.write_csv(
+        pa.table({"stay": entries, "at": times, "after_town": towns, "after_sex": sexes, "after_size": days}), path
+    )
 
 
 @pytest.fixture(scope="module")
@@ -208,11 +211,13 @@ def test_commands_that_need_listed_cells_say_so(released, monkeypatch, capsys) -
 def test_a_report_without_a_found_key_says_so(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
-    (tmp_path / "spec.yaml").write_text(SPEC)
+    means = "  - {name: means, measure: {mean: size, min: 0, max: 9}, by: {town: {discover: true}}, publish: [level]}\n"
+    (tmp_path / "spec.yaml").write_text(SPEC.replace("output:", f"{means}output:"))
     write(tmp_path / "data/one.csv", 1, {"Alone": 1})
     run("spec.yaml", until="2026-01-02T00:00:00Z")
 
     page = Path(report("spec.yaml", output="page.html").file).read_text()
 
     assert "Query towns has found no key so far." in page
+    assert "The mean of all keys that are not found is unknown: counts of found keys are not public." in page
     assert show("spec.yaml", query=["towns"]).table["kind"].to_pylist() == ["level_other"]

@@ -70,6 +70,9 @@ PAIRS = (
 stream, and those of owners with their workers killed."""
 
 
+FLINK_WAYS = [pytest.param(way, marks=ON_FLINK) for way in ("a stream on Flink", "one run on Flink")]
+
+
 def on(pairs: Iterable[tuple[str, str]]) -> pytest.MarkDecorator:
     """A test with these runners and cases."""
     return pytest.mark.parametrize(("runner", "name"), [pytest.param(*pair, marks=RUNNERS[pair[0]]) for pair in pairs])
@@ -220,18 +223,19 @@ def test_a_stream_on_flink_has_the_sums_and_rows_of_the_embedded_runner(name, on
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("way", ["epochs", "one run", pytest.param("a stream on Flink", marks=ON_FLINK), "a stream"])
+@pytest.mark.parametrize("way", ["epochs", "one run", *FLINK_WAYS, "a stream"])
 def test_public_folders_are_equal_if_changelogs_differ_in_keys_that_are_not_found(way, embedded, tmp_path, request):
     names = ("keys", "other keys")
     folders = [tmp_path / name for name in names]
     match way:
         case "epochs":
             folders = [embedded(name) for name in names]
-        case "one run":
+        case "one run" | "one run on Flink":
+            flags = request.getfixturevalue("flink").flags if way.endswith("Flink") else []
             for name, folder in zip(names, folders, strict=True):
                 spec = CASES[name].prepare(folder)
                 move(folder, "0.parquet")
-                assert run(name, 1, spec, []) == 0
+                assert run(name, 1, spec, flags) == 0
         case "a stream":
             flags = ["--runner=BundleBasedDirectRunner"]
             play(dict(map(played, names, folders)), shards=SHARDS, flags=flags, waits=False)

@@ -2,9 +2,11 @@
 
     query, kind (`level_other`), window_start, window_end, <keys>, value, stddev, ci_low, ci_high
 
-A release has this rest if another query counts the same without the found key. There is one row for each window and
-each combination of the values of listed keys; the found key has the text `other`. So it counts the entries whose key is
-not found so far, or that have none. It is made from published numbers alone, and costs no privacy.
+A release has this rest if another query counts or sums the same without the found key. A mean or variance has none: a
+found key publishes the ratio alone, and neither its noisy count nor its noisy sum, which the rest would need. There is
+one row for each window and each combination of the values of listed keys; the found key has the text `other`. So it
+counts the entries whose key is not found so far, or that have none. It is made from published numbers alone, and costs
+no privacy.
 
 The noise of the total and of each found key is independent, so `stddev` is exact. That keys are found by their noise is
 left out of it, as for the numbers of keys (docs/how-to/find-keys.md).
@@ -53,6 +55,14 @@ def total_of(query: Query, queries: Sequence[Query]) -> Query | None:
         ),
         None,
     )
+
+
+def no_rest(query: Query) -> str:
+    """Return why a query whose keys are found has no rest, as a sentence."""
+    if len(query.measure.components) > 1:
+        name = query.measure.kind.replace("_", " ")
+        return f"The {name} of all keys that are not found is unknown: counts of found keys are not public."
+    return f"The release has no total of {query.name}, so the rest without found keys is unknown."
 
 
 def rest_rows(found: pa.Table, total: pa.Table, queries: tuple[Query, Query], plan: Plan, windows: Windows) -> pa.Table:
