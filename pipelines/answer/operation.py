@@ -18,7 +18,7 @@ from pipelines.common.value import Value
 from pipelines.published.release import Published, asked, naming, published
 from pipelines.published.sums import REAL, sum_errors, verdict, why_unknown, why_wrong
 from pipelines.spec.durations import duration_text
-from pipelines.spec.times import moment_text
+from pipelines.spec.times import moment_text, people_time
 from privacy.counted import counted
 from privacy.planning.plan import Plan
 from privacy.series import Series
@@ -292,11 +292,13 @@ def _text(of: Answered) -> str:
         spread = ("-", "- (repeated)")
         if row["stddev"] is not None:
             spread = (f"{row['stddev']:,.1f}", f"{row['ci_low']:,.1f} to {row['ci_high']:,.1f}")
-        rows.append((row["window_end"], f"{row['value']:,.1f}", *spread, *([REAL[real]] if of.real else [])))
+        rows.append(
+            (people_time(row["window_end"]), f"{row['value']:,.1f}", *spread, *([REAL[real]] if of.real else []))
+        )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     less = "" if of.minus_where is None else f", less {of.minus_where}"
-    less += "" if of.minus is None else f", less that of the window that ends {of.minus}"
+    less += "" if of.minus is None else f", less that of the window that ends {people_time(of.minus)}"
     cells = f"{of.where or 'all cells'} ({counted(of.cells, 'cell')})"
     head = f"{of.release}, {of.query}, {of.kind} where {cells}{less}:"
     said = [f"{FREE[0].upper()}{FREE[1:]}. Each interval alone contains the number of the bounded data."]

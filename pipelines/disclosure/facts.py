@@ -12,13 +12,13 @@ from pipelines.pages import words
 from pipelines.spec.about import is_of_pages
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
-from pipelines.spec.times import moment_text
 from privacy.accounting.accounting import COMPOSED
 from privacy.counted import listed
 from privacy.noise.kinds import NOISE
 from privacy.planning.plan import Plan
 from privacy.planning.spent import whole
 from privacy.upward import shown
+from transforms.common.dates import utc_name
 
 NOT_STATED = "Not stated by the curator."
 
@@ -84,10 +84,10 @@ def labelled(texts: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _dates(subject: Subject) -> str:
     schedule = subject.spec.schedule
-    until = "without an end" if schedule.until is None else f"to {moment_text(schedule.until)}"
+    until = "without an end" if schedule.until is None else f"to {utc_name(schedule.until)}"
     joined = ", " if schedule.until is None else " "
     return (
-        f"Windows of {schedule.length} from {moment_text(schedule.start)}{joined}{until}. Each is published once, "
+        f"Windows of {schedule.length} from {utc_name(schedule.start)}{joined}{until}. Each is published once, "
         "after it has closed, and stays as it is."
     )
 
@@ -168,9 +168,25 @@ def _chosen(subject: Subject) -> str:
 
 def _mechanisms(subject: Subject) -> str:
     plan = subject.plan
-    each = [f"{demand.name} {name}" for demand, name in zip(plan.demands, plan.strategies, strict=True)]
-    decided = " Decisions of adaptive queries have separate noise." if any(part.decides for part in plan.parts) else ""
-    return f"Discrete {plan.mechanism.capitalize()} noise. Strategy of each query: {', '.join(each)}.{decided}"
+    each = [
+        f"{demand.name} {name.replace('adaptive ', 'adaptive by policy ')}"
+        for demand, name in zip(plan.demands, plan.strategies, strict=True)
+    ]
+    said = [f"Discrete {plan.mechanism.capitalize()} noise. Strategy of each query: {', '.join(each)}."]
+    said += dict.fromkeys(_policies(subject))
+    if any(part.decides for part in plan.parts):
+        said.append("Decisions of adaptive queries have separate noise.")
+    return " ".join(said)
+
+
+def _policies(subject: Subject) -> Iterator[str]:
+    """Yield what each policy of an adaptive query does."""
+    every = subject.spec.schedule.every
+    for query in subject.spec.queries:
+        if query.adaptive is not None:
+            sentence = query.adaptive.sentence(lambda windows: length_text(windows * every))
+            said = sentence or "Every window has new numbers."
+            yield f"Policy {query.adaptive.name}: {said[0].lower()}{said[1:]}"
 
 
 def _versions(subject: Subject) -> str:

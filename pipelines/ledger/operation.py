@@ -17,6 +17,7 @@ from pipelines.ledger.apart import OtherPromise, other_promises, text_of
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import naming, published
 from pipelines.spec.load import load
+from pipelines.spec.times import people_time
 from pipelines.store.folder import is_folder
 from pipelines.store.known_releases import known
 from pipelines.store.store import Store
@@ -172,12 +173,13 @@ def ledger_text(document: dict[str, Any], plan: Plan) -> str:
     lines += [f"{row:<12} {_row(numbers)}" for row, numbers in rows.items()]
     lines += [
         "",
-        f"{'epoch':>5}  {'windows':<15} {'until':<20}  {'committed':<25} {'epsilon':>12} {'delta':>12} {names}",
+        f"{'epoch':>5}  {'windows':<15} {'until':<28}  {'committed':<28} {'epsilon':>12} {'delta':>12} {names}",
     ]
     for epoch in document["epochs"]:
         windows = up_to(epoch["released"] + 1, epoch["windows"])
         lines.append(
-            f"{epoch['epoch']:>5}  {windows:<15} {epoch['until']:<20}  {epoch['committed_at']:<25} "
+            f"{epoch['epoch']:>5}  {windows:<15} {people_time(epoch['until']):<28}  "
+            f"{people_time(epoch['committed_at']):<28} "
             f"{_row(_parameters(epoch['spent'], [query['spent'] for query in epoch['queries']]))}"
         )
     if not document["epochs"]:

@@ -68,6 +68,9 @@ class Published:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._folder: Folder = folder_at(folder, private=False)
+        self._kept: tuple[object, pa.Table] | None = (
+            None  # rows of some kinds of one query, of which each table is a part
+        )
         commits = self._commits()
         self._files = _files_of(commits)
         first, last = commits[0], commits[-1]
@@ -178,14 +181,20 @@ class Published:
             query: The query.
             kinds: Kinds of numbers; None: all.
         """
-        wanted = None if kinds is None else pa.array([*kinds])
+        asked = None if kinds is None else tuple(kinds)
+        if asked is not None and self._kept is not None and self._kept[0] == (query.name, asked):
+            return self._kept[1]
+        wanted = None if asked is None else pa.array(asked)
 
         def joined(tables: Iterator[pa.Table]) -> pa.Table:
             if wanted is not None:
                 tables = (table.filter(pc.is_in(table.column("kind"), value_set=wanted)) for table in tables)
             return pa.concat_tables(tables)
 
-        return self._over_files(query, joined)
+        table = self._over_files(query, joined)
+        if asked is not None:
+            self._kept = (query.name, asked), table
+        return table
 
     def _over_files(self, query: Query, use: Callable[[Iterator[pa.Table]], T]) -> T:
         """Return what `use` makes of the tables of a query's files; again of others if a compaction replaces them."""

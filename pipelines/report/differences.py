@@ -20,16 +20,8 @@ from pipelines.report.exact import ExactErrors
 from pipelines.report.facts import StatedDifference
 from pipelines.report.latest import interval_text
 from pipelines.report.parts import ALL_CELLS, FEW, ReportPart, cell_name, cells_of, largest, window_of
-from pipelines.spec.durations import MONTH
 from privacy.estimates import CONFIDENCE
-from transforms.common.dates import DAY
 from transforms.release.quantile_tables import QUANTILE
-
-EARLIER = (DAY, 7 * DAY)
-"""Distances to earlier windows with which the last one is compared, besides the window before and a year before."""
-
-YEAR = 364 * DAY
-"""A year before, on the same day of the week; for windows of months it is twelve months."""
 
 BOTH = 2 * CONFIDENCE - 1
 """Least probability with which two 95 % intervals hold at once."""
@@ -67,7 +59,7 @@ def differences(
 
 
 def _of_windows(of: _Compared) -> Iterator[StatedDifference]:
-    cells, before = of.part.query.cells, [*_before(of)]
+    cells, before = of.part.query.cells, [of.last - place for place in of.errors.others]
     everything = np.ones(cells)
     if of.errors.of_all_cells:
         for back in before:
@@ -92,14 +84,6 @@ def _only(cell: int, cells: int) -> Floats:
     weights = np.zeros(cells)
     weights[cell] = 1.0
     return weights
-
-
-def _before(of: _Compared) -> Iterator[int]:
-    """Yield by how many numbers of the series earlier ones are before the last one."""
-    step = of.numbers.series.every * of.release.spec.schedule.every
-    year = 12 * MONTH if of.release.spec.schedule.every % MONTH == 0 else YEAR
-    far = [length // step for length in (*EARLIER, year) if length % step == 0]
-    yield from (back for back in dict.fromkeys([1, *far]) if 0 < back <= of.last)
 
 
 def _difference(

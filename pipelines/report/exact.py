@@ -4,6 +4,7 @@ Rows of marginals and ranges are sums over the cells of their query, so their er
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -11,21 +12,29 @@ from pipelines.pages.numbers import Floats, Numbers
 from pipelines.published.release import Published
 from pipelines.published.sums import sum_errors, why_unknown, why_wrong
 from pipelines.report.parts import ReportPart
+from pipelines.spec.durations import MONTH
+from transforms.common.dates import DAY
 from transforms.release.marginal_tables import weights_over_cells
 
+EARLIER = (DAY, 7 * DAY)
+"""Distances to earlier windows with which the last one is compared, besides the window before and a year before."""
 
-@dataclass(frozen=True, slots=True)
+YEAR = 364 * DAY
+"""A year before, on the same day of the week; for windows of months it is twelve months."""
+
+
+@dataclass(frozen=True)
 class ExactErrors:
     """Half widths of 95 % intervals of weighted sums of the numbers of one series.
 
     Attributes:
-        found: Half widths that were computed before, by the weights of cells and the earlier window.
+        found: Half widths that were computed before, by the weights of cells: of `others`, or of the last number alone.
     """
 
     part: ReportPart
     numbers: Numbers
     release: Published
-    found: dict[object, float] = field(default_factory=dict)
+    found: dict[object, Floats] = field(default_factory=dict)
 
     @property
     def known(self) -> bool:
@@ -42,6 +51,15 @@ class ExactErrors:
         whole = not self.part.of and self.part.query.cells > 1 and self.known
         return whole and why_wrong(self.part.origin, self.release.plan, ones) is None
 
+    @cached_property
+    def others(self) -> tuple[int, ...]:
+        """Places of the earlier numbers with which the last one is compared, if they are published."""
+        step, every = self.numbers.series.every * self.release.spec.schedule.every, self.release.spec.schedule.every
+        year = 12 * MONTH if every % MONTH == 0 else YEAR
+        far = [length // step for length in (*EARLIER, year) if length % step == 0]
+        last = len(self.numbers.value) - 1
+        return tuple(last - back for back in dict.fromkeys([1, *far]) if 0 < back <= last)
+
     def half(self, weights: Floats, other: int | None) -> float:
         """Return the half width of a sum at the last window; not a number if it is unknown.
 
@@ -49,20 +67,19 @@ class ExactErrors:
 
         Args:
             weights: Weight of each number of a window, [numbers of the part].
-            other: Place of the earlier window whose sum is subtracted; None: nothing is subtracted.
+            other: Place of the earlier number whose sum is subtracted, one of `others`; None: nothing is subtracted.
         """
         origin, series, plan = self.part.origin, self.numbers.series, self.release.plan
         of_cells = weights_over_cells(weights, origin, self.part.rows)
         place = next(at for at, one in enumerate(plan.demands) if one.name == origin.name)
         shared = plan.of_series(place, series).together
-        key = (of_cells.tobytes() if shared else int(np.count_nonzero(of_cells)), other)
+        key = (of_cells.tobytes() if shared else int(np.count_nonzero(of_cells)), other is None)
         if key not in self.found:
-            repeated = self.numbers.repeated
-            _, widths = sum_errors(
+            repeated, last = self.numbers.repeated, len(self.numbers.value) - 1
+            _, self.found[key] = sum_errors(
                 *(origin, series, plan, of_cells),
-                wanted=np.array([len(self.numbers.value) - 1]),
-                others=None if other is None else np.array([other]),
+                wanted=np.full(1 if other is None else len(self.others), last),
+                others=None if other is None else np.array(self.others),
                 sampled=[] if repeated is None else (~repeated).tolist(),
             )
-            self.found[key] = float(widths[0])
-        return self.found[key]
+        return float(self.found[key][0 if other is None else self.others.index(other)])

@@ -1,23 +1,17 @@
 """The section of the page about the budget: the budget spent in each epoch, and the rest."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from pipelines.ledger.account import adds_up, what_remains
 from pipelines.pages import html, words
 from pipelines.published.release import Published
+from pipelines.spec.times import people_time
 from privacy.counted import up_to
 from privacy.upward import shown
 from transforms.common.dates import moment_name
 
 EPOCHS = 20
 """Number of epochs that the ledger shows, the last ones."""
-
-
-def _committed(moment: str) -> str:
-    """Return the time of a commit, of ISO 8601, as people write it."""
-    at = datetime.fromisoformat(moment).astimezone(UTC)
-    return f"{at.day} {at:%B %Y, %H:%M} UTC"
 
 
 def ledger_section(release: Published, document: dict[str, Any]) -> str:
@@ -45,7 +39,7 @@ def ledger_section(release: Published, document: dict[str, Any]) -> str:
                         epoch["epoch"],
                         up_to(epoch["released"] + 1, epoch["windows"]),
                         moment_name(release.local(release.bounds.end(epoch["windows"]))),
-                        _committed(epoch["committed_at"]),
+                        people_time(epoch["committed_at"]),
                         shown(epoch["spent"]["epsilon"]),
                         shown(epoch["spent"]["delta"]),
                     )

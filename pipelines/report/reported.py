@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pipelines.common.value import Value
 from pipelines.report.facts import Facts, StatedQuery, StatedSeries
+from pipelines.spec.times import people_time
 from privacy.counted import counted
 from transforms.common.shown_tables import html_of
 
@@ -48,9 +49,10 @@ class Reported(Value):
 
     def text(self) -> str:
         """Return the text that `slackwater report` prints."""
-        what = f"all that is published up to {self.until}"
         if self.records is not None:
             what = f"estimates from {counted(self.records, 'sanitised record')}"
+        else:
+            what = f"all that is published up to {people_time(self.until or '')}"
         standing = [f"  stands out: {one}" for one in self.standing_out]
         warnings = [f"  warning: {one}" for one in self.warnings]
         return "\n".join([f"{self.release}: {what}, as a page in {self.file}", *standing, *warnings])

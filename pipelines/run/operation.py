@@ -38,6 +38,7 @@ from pipelines.store.record import History
 from pipelines.store.store import Store, store_of
 from privacy.accounting.accounting import Budget
 from privacy.counted import counted
+from transforms.common.dates import utc_name
 from transforms.sources.inspection import refuse_changed
 
 
@@ -96,7 +97,7 @@ class Ran(Value):
             return f"{self.release}: {self.how}"
         head = (
             f"{self.release}: epoch {epoch.epoch}, {counted(self.windows, 'window')} released, "
-            f"{moment_text(epoch.start)} to {moment_text(epoch.until)}, {self.how}"
+            f"{utc_name(epoch.start)} to {utc_name(epoch.until)}, {self.how}"
         )
         conditions = "All conditions of the claim: manifest.json, slackwater plan --explain."
         return "\n".join([head, *wrap(epoch.claim, 120), conditions, *(f"  {path}" for path in self.files)])

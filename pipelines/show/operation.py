@@ -15,6 +15,7 @@ from pipelines.common.value import Value
 from pipelines.published.labels import labels_of
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, asked, naming, published
+from pipelines.spec.times import people_time
 from privacy.counted import counted
 from privacy.series import Series
 from transforms.aggregation.queries import Query
@@ -69,7 +70,11 @@ class Shown(Value):
         if self.file is None:
             return text_of(table, local=self.local)
         sanitised = self.records is not None
-        which = f"from {counted(self.records or 0, 'sanitised record')}" if sanitised else f"up to {self.until}"
+        which = (
+            f"from {counted(self.records or 0, 'sanitised record')}"
+            if sanitised
+            else f"up to {people_time(self.until or '')}"
+        )
         return f"{self.release}: {counted(self.table.num_rows, 'number')} {which} in {self.file}"
 
     def _repr_html_(self) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pipelines.common.arguments import SpecLike, refuse_ending, refuse_inside
 from pipelines.common.value import Value
 from pipelines.published.release import asked, naming, published
+from pipelines.spec.times import people_time
 from privacy.counted import counted
 from transforms.aggregation.queries import Query
 from transforms.common.cloud import refuse_unreachable
@@ -57,7 +58,7 @@ class Smoothed(Value):
         """Return the text that `slackwater smooth` prints."""
         where = "" if self.file is None else f" in {self.file}"
         lines = [
-            f"{self.release}: {counted(self.table.num_rows, 'number')} up to {self.until}{where}",
+            f"{self.release}: {counted(self.table.num_rows, 'number')} up to {people_time(self.until)}{where}",
             "They are computed from published numbers and cost no privacy. The intervals from ci_low to ci_high are "
             "valid for all data; those from model_low to model_high only if the data follow the model.",
             *(f"  left out: {one['query']}, {one['kind']}: {one['why']}" for one in self.left_out),

@@ -3,6 +3,8 @@
 import re
 from datetime import UTC, date, datetime, timedelta
 
+from transforms.common.dates import utc_name
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -71,3 +73,13 @@ def moment_text(moment: int) -> str:
     '1970-01-01T00:00:00Z'
     """
     return time_text(_EPOCH + moment * MICROSECOND)
+
+
+def people_time(text: str) -> str:
+    """Return a time in ISO 8601 as people write it, in UTC.
+
+    >>> people_time("2026-07-27T02:00:00.5+02:00")
+    '27 July 2026, 00:00 UTC'
+    """
+    moment = microseconds(parse_time(text))
+    return utc_name(moment - moment % 1_000_000)

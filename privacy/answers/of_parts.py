@@ -1,6 +1,7 @@
 """Errors of sums over cells, of numbers that a strategy publishes or that have separate noise, from the plan alone."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from privacy.answers.sums import Weights, spread, weights_of
 from privacy.cells.sums import Floats, Ints
 from privacy.estimates import CONFIDENCE
 from privacy.noise.distributions import NoiseDistribution, widened
-from privacy.noise.weighted import spreads
+from privacy.noise.weighted import half_width, spreads
 from privacy.series import Series
 from privacy.smoothing.noise_covariance import noise_weights
 from privacy.strategies.base import Strategy
@@ -38,14 +39,22 @@ def spreads_of_numbers(
         each = [widened(noise, float(width)) for width in stretch]
         return spreads_of_nodes(each, of_cells, wanted, others)
     if others is not None:
-        one, other = noise_weights(strategy, series, [int(wanted[0]), int(others[0])])
-        found = [weights_of(one - other)]
+        places = np.unique([wanted, others])
+        rows = _rows(strategy, series, tuple(places.tolist()))
+        one, other = (rows[np.searchsorted(places, side)] for side in (wanted, others))
+        found = [weights_of(apart) for apart in one - other]
     elif noise.stable:
         squares = strategy.variances(series, int(ends[-1]), since=int(ends[0]) - 1)
         found = [weights_of(np.sqrt(np.array([square]))) for square in squares]
     else:
         found = [weights_of(sizes) for sizes in strategy.weights(series, int(ends[-1]), since=int(ends[0]) - 1)]
     return np.array([spread(noise, in_time, of_cells, CONFIDENCE) for in_time in found]).reshape(-1, 2).T
+
+
+@lru_cache(maxsize=8)
+def _rows(strategy: Strategy, series: Series, numbers: tuple[int, ...]) -> Floats:
+    """Return the weights of nodes in some numbers, [numbers, nodes]: the same for all sums over cells."""
+    return noise_weights(strategy, series, numbers)
 
 
 def spreads_of_nodes(
@@ -89,16 +98,10 @@ def half_widths_of_totals(
     stretch = strategy.stretch(strategy.nodes(windows))
     if stretch is not None:  # each node is a number, with noise of a separate width
         return np.array([widened(noise, width).half_width(cells, CONFIDENCE) for width in stretch.tolist()])
-    _, widths = spreads(
-        noise,
-        variances=strategy.variances(series, windows) * cells,
-        weights=lambda: [_in_every_cell(one, cells) for one in strategy.weights(series, windows)],
-        confidence=CONFIDENCE,
-    )
-    return widths
-
-
-def _in_every_cell(weights: Floats, cells: int) -> Floats:
-    if weights.min() == weights.max():  # a view without a copy
-        return np.broadcast_to(weights[:1], (len(weights) * cells,))
-    return np.tile(weights, cells)
+    if noise.stable:
+        _, widths = spreads(
+            noise, variances=strategy.variances(series, windows) * cells, weights=list, confidence=CONFIDENCE
+        )
+        return widths
+    each = (np.unique(one, return_counts=True) for one in strategy.weights(series, windows))
+    return np.array([half_width(noise, sizes, CONFIDENCE, counts=counts * cells) for sizes, counts in each])

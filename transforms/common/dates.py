@@ -19,6 +19,15 @@ def moment_name(moment: int) -> str:
     return f"the end of {_day(_at(moment - DAY))}" if moment % DAY == 0 else _instant(_at(moment))
 
 
+def utc_name(moment: int) -> str:
+    """Return a moment of UTC as text.
+
+    >>> utc_name(1_785_110_400_000_000)
+    '27 July 2026, 00:00 UTC'
+    """
+    return f"{_instant(_at(moment))} UTC"
+
+
 def window_name(start: int, end: int) -> str:
     """Return the name of a window.
 

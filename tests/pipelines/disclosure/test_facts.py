@@ -26,7 +26,7 @@ SAID = {
         "Each outcome is more or less likely without the entry: the two differ by a factor of at most 2.72.",
     ],
     "owners": ["in rho of zero-concentrated differential privacy, add up to 0.01655", "Discrete Gaussian noise"],
-    "without an end": ["The whole release, however long it runs", "2026-01-01T00:00:00Z, without an end."],
+    "without an end": ["The whole release, however long it runs", "1 January 2026, 00:00 UTC, without an end."],
     "a span": [
         "in what one entry does within 3 days: in one of them it is absent",
         "Epsilon covers everything that one entry does in any 3 days. A difference that lasts longer than 3 days costs",

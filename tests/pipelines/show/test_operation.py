@@ -36,7 +36,7 @@ def test_all_estimates_of_all_epochs_are_one_table(kept, tmp_path, capsys):
     files = sorted((kept / "public/estimates").iterdir())
     assert code == 0
     assert sorted(rows, key=key) == sorted((row for path in files for row in rows_of(path)), key=key)
-    assert f"{len(rows):,} numbers up to 2026-" in capsys.readouterr().out
+    assert f"{len(rows):,} numbers up to 5 January 2026, 00:00 UTC in " in capsys.readouterr().out
     of_one = [row for row in rows if row["query"] == "covers" and row["kind"] == "level"]
     assert of_one == sorted(of_one, key=lambda row: row["window_end"])  # of both epochs, and the sort is stable
 
