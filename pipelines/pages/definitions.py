@@ -37,7 +37,7 @@ def glossary(spec: Spec, plan: Plan) -> list[tuple[str, str]]:
 def _glossary(spec: Spec, plan: Plan) -> Iterator[tuple[str, str]]:
     one, kinds = words.unit(spec), {series.kind for query in spec.queries for series in query.publish}
     yield "window", f"The time of one number, here {spec.schedule.length}. It does not contain its end."
-    yield "level", "The entries that are present at the end of a window."
+    yield "level", "The entries that are present at the end of a window. Charts and tables have it at that moment."
     if kinds & {"change", "sliding"}:
         yield "change", "The level at the end of a window minus the level at its start."
     if "sliding" in kinds:
@@ -59,7 +59,13 @@ def _glossary(spec: Spec, plan: Plan) -> Iterator[tuple[str, str]]:
     )
     if plan.budget.delta:
         yield "delta", "A small probability with which the bound by epsilon may fail."
-    yield "mostly noise", "Of numbers: too uncertain to conclude something from most of them."
+    yield (
+        "mostly noise",
+        "More than half of the intervals of these numbers contain zero, or are wider than half of the possible range. "
+        "A single one of them says little.",
+    )
     yield "stands out", "Of a number: far from the other numbers of its series, with its whole interval."
     if any(query.adaptive is not None for query in spec.queries):
         yield "repeated", "Of a number: the last new number, published again. Its error is unknown."
+        yield "policy", "How a query that is published adaptively decides which windows have new numbers."
+    yield "epoch", "One run of the release and the windows that it published."

@@ -79,12 +79,12 @@ def page(
 
 
 def text(value: object) -> str:
-    """Return a value escaped, for a text or for an attribute in quotes.
+    """Return a value escaped, for a text or for an attribute in quotes; no line ends before a percent sign.
 
-    >>> text("a<b>")
-    'a&lt;b&gt;'
+    >>> text("a<b> 95 %")
+    'a&lt;b&gt; 95&nbsp;%'
     """
-    return html.escape(str(value), quote=True)
+    return html.escape(str(value), quote=True).replace(" %", "&nbsp;%")
 
 
 def sentence(said: str) -> str:

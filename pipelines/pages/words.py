@@ -100,7 +100,7 @@ def how_well(spec: Spec, epsilon: float, delta: float) -> list[str]:
 WEAK_EPSILON = 10.0
 """A larger epsilon gives weak or no formal protection.
 
-Source: Ponomareva et al., How to DP-fy ML, Journal of Artificial Intelligence Research 77, 2023, section 5.2 (tier 3).
+Source: Ponomareva et al., How to DP-fy ML, Journal of Artificial Intelligence Research 77, 2023 (tier 3).
 """
 
 
@@ -117,8 +117,8 @@ def weakness(spec: Spec, epsilon: float) -> str:
     return (
         f"Weak protection: epsilon is {shown(epsilon)}. The published numbers may be about {factor} (e^epsilon) times "
         f"as likely as {otherwise(spec)}, so a reader may learn much about {covered(spec)}. Publications on "
-        f"differential privacy call epsilon above {WEAK_EPSILON:g} weak or no protection (Ponomareva and others, How "
-        "to DP-fy ML, 2023, section 5.2)."
+        f"differential privacy call epsilon above {WEAK_EPSILON:g} weak or no formal protection (Ponomareva and "
+        "others, How to DP-fy ML, 2023)."
     )
 
 

@@ -33,9 +33,9 @@ from transforms.common.dates import moment_name
 from transforms.common.sinks import write_text
 
 _LINKS = (
-    ("noise", "Noise"),
+    ("noise", "How large the noise is"),
     ("label", "Privacy label"),
-    ("privacy", "Privacy"),
+    ("privacy", "What is promised"),
     ("ledger", "Ledger"),
     ("glossary", "Glossary"),
 )
@@ -214,7 +214,7 @@ def _noise(facts: Facts, parts: Sequence[ReportPart]) -> str:
             "not."
             f"{' Some numbers have no known interval.' if unknown else ''}"
         ),
-        caption="Noise compared with the numbers, as published, of one cell",
+        caption="Noise compared with the published numbers of one cell",
         heading="query",
         judged=(
             "A count or sum is mostly noise if its interval contains zero; a mean, second moment, variance or "

@@ -124,7 +124,7 @@ def cell_name(cell: Mapping[str, str], part: ReportPart, labels: Labels) -> str:
     """Return the name of a cell for people: its labels, without keys that are added up over, and quantiles in words."""
     kept = {key: value for key, value in cell.items() if not part.of or value != ALL}
     texts = zip(kept, labels.cell(list(kept), list(kept.values())), strict=True)
-    name = ", ".join(quantile_name(float(text)) if key == QUANTILE else text for key, text in texts)
+    name = ", ".join(quantile_name(float(text)).lower() if key == QUANTILE else text for key, text in texts)
     return name or (ALL_CELLS if cell else part.query.name)
 
 

@@ -111,7 +111,10 @@ def test_intervals_of_samples_are_bars_and_windows_with_new_numbers_dots(elsewhe
         "Steps: the published number, repeated until new numbers are published. Dots: new numbers. Bars: 95 % "
         "intervals, where they are known. Each date marks the start of a day."
     )
-    assert told.endswith("(repeated, no known interval)")
+    assert re.fullmatch(
+        r"the end of 4 January 2026: ([\d.]+) \(repeated; new at the end of 3 January 2026, then [\d.]+ to [\d.]+\)",
+        told,
+    )
     assert faults(elsewhere) == []
     assert logged(elsewhere) == []
 

@@ -56,6 +56,29 @@ def test_sql_returns_the_levels_of_a_release(folder: Path, name: str) -> None:
     assert all(row["ci_low"] < row["value"] < row["ci_high"] for row in found)
 
 
+def grafana_sql() -> list[str]:
+    """Return the SQL of each panel, with its macro and its variable in the form that Grafana sends."""
+    board = json.loads((DASHBOARDS / "grafana/dashboard.json").read_text())
+    within = "window_end between timestamp '2026-01-01' and timestamp '2026-02-01'"
+    found = [target["rawSql"] for panel in board["panels"] for target in panel["targets"]]
+    return [one.replace("$__timeFilter(window_end)", within).replace("${ward}", "a") for one in found]
+
+
+def test_sql_of_grafana_returns_the_levels_of_a_release(folder: Path) -> None:
+    """In DuckDB instead of BigQuery, on the columns that both have."""
+    table = f"(select *, 'wards-january' as release from read_parquet('{folder}/public/latest/covers.parquet'))"
+    over_time, latest = (
+        rows(sql.replace("`my-project.hospital.estimates`", table).replace("'beds'", "'covers'"), folder)
+        for sql in grafana_sql()
+    )
+
+    assert len(over_time) == 4
+    assert all(row["low"] < row["beds"] < row["high"] for row in over_time)
+    assert [row["time"] for row in over_time] == sorted(row["time"] for row in over_time)
+    assert {row["ward"] for row in latest} == {"a", "b"}
+    assert {row["window_end"] for row in latest} == {over_time[-1]["time"]}
+
+
 def test_sql_returns_the_differences_of_a_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["report", str(folder / "public"), "-o", str(folder / "page.html"), "--json"]) == 0
     facts = capsys.readouterr().out

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const FEW = 12; // small charts at first, and more at each press of the button
-  const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, ticks, pictures = {}, largest, named } = slackwater;
+  const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, toldWhole, ticks, pictures = {}, largest, named } = slackwater;
 
   function chart(query, series, line, { width, height, large, domain, name }) {
     const points = line.v.map((value, place) => ({
@@ -50,7 +50,7 @@
     return [unit, ...readable(svg, {
       summary, count: points.length, mark,
       nearest: (left) => d3.bisector((point) => point.time).center(points, x.invert(left)),
-      text: (place) => `${when(series, place)}: ${told(series, line, place)}`,
+      text: (place) => `${when(series, place)}: ${toldWhole(series, line, place)}`,
     })];
   }
 
@@ -176,7 +176,7 @@
         state.series.repeated ? "Steps: the published number, repeated until new numbers are published. Dots: new numbers."
           : stepped(state.series) ? "Steps: the published number of each window."
             : `Line: the published number, at the end of its window${state.series.kind === "level" ? "" : "s"}.`,
-        known ? `${alone ? "Bars: 95 % intervals, where they are known" : "Band: 95 % intervals"}.` : "",
+        known ? `${alone ? "Bars: 95\u00a0% intervals, where they are known" : "Band: 95\u00a0% intervals"}.` : "",
         drawn.marks?.length ? "Large circle: stands out." : "",
         unit ? `Each date marks the start of a ${unit}.` : "",
       ].filter((said) => said).join(" ");

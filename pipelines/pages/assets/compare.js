@@ -28,7 +28,7 @@
     if (!exact && (one.low === null || other.low === null)) return `${said}. The difference has no known interval.`;
     const [low, high] = exact ? exact.slice(1) : [round(one.low - other.high), round(one.high - other.low)];
     const answer = low > 0 ? "higher" : high < 0 ? "lower" : "unclear";
-    return `${said} (${exact ? 95 : 90} % interval ${number(low)} to ${number(high)}), ${answers[answer]}.`;
+    return `${said} (${exact ? 95 : 90}\u00a0% interval ${number(low)} to ${number(high)}), ${answers[answer]}.`;
   }
 
   function draw(query, home) {

@@ -2,14 +2,14 @@
 "use strict";
 Object.assign(slackwater, (() => {
   const DAY = 86400000;
-  const { number, widest, span } = slackwater;
+  const { number, widest, span, when } = slackwater;
 
   const label = (cell) => cell.join(", ");
   const quantile = (share) => (share === 0.5 ? "Median" : `${number(100 * share)} % quantile`);
   // The name of a cell (pipelines/report/parts.py): without keys that are added up over, and quantiles in words.
   function called(query, cell) {
     const { shares, key } = query.picture ?? {}, texts = query.cells[cell];
-    const kept = texts.map((text, at) => (shares && at === key ? quantile(+text) : text)).filter((text) => !query.part || text !== "all");
+    const kept = texts.map((text, at) => (shares && at === key ? quantile(+text).toLowerCase() : text)).filter((text) => !query.part || text !== "all");
     return label(kept) || (texts.length ? "all cells together" : query.name);
   }
   const daily = (series) =>
@@ -28,6 +28,15 @@ Object.assign(slackwater, (() => {
     if (line.v[place] === null) return "unknown";
     if (low === null) return `${value} (${series.repeated?.[place] ? "repeated, " : ""}no known interval)`;
     return `${value} (${number(low)} to ${number(high)})`;
+  }
+
+  // The same, and of a repeated number when it was new and the interval that it had then.
+  function toldWhole(series, line, place) {
+    let first = place;
+    while (first > 0 && series.repeated?.[first]) first -= 1;
+    const [low, high] = [line.lo[first], line.hi[first]];
+    if (first === place || low === null || line.v[place] === null) return told(series, line, place);
+    return `${number(line.v[place])} (repeated; new at ${when(series, first)}, then ${number(low)} to ${number(high)})`;
   }
 
   // Moments whose labels, of at most two lines, fit next to each other in this width; whole days if windows are days.
@@ -54,5 +63,5 @@ Object.assign(slackwater, (() => {
     return { ticks: kept, tickFormat: (_, place) => labels[place], unit };
   }
 
-  return { label, quantile, called, daily, stepped, moment, told, ticks };
+  return { label, quantile, called, daily, stepped, moment, told, toldWhole, ticks };
 })());
