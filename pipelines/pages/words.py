@@ -113,12 +113,12 @@ def weakness(spec: Spec, epsilon: float) -> str:
     """
     if epsilon <= WEAK_EPSILON:
         return ""
-    factor = f"{math.exp(epsilon):,.0f}" if epsilon < 25 else f"10^{epsilon / math.log(10):,.0f}"
+    factor = f"{math.ceil(math.exp(epsilon)):,}" if epsilon < 25 else f"10^{epsilon / math.log(10):,.0f}"
     return (
-        f"Weak protection: epsilon is {shown(epsilon)}. The published numbers may be about {factor} (e^epsilon) times "
-        f"as likely as {otherwise(spec)}, so a reader may learn much about {covered(spec)}. Publications on "
-        f"differential privacy call epsilon above {WEAK_EPSILON:g} weak or no formal protection (Ponomareva and "
-        "others, How to DP-fy ML, 2023)."
+        f"Weak protection: epsilon is {shown(epsilon)}. The published numbers may be up to about {factor} "
+        f"(e^epsilon) times as likely as {otherwise(spec)}, so a reader may learn much about {covered(spec)}. "
+        f"Publications on differential privacy call epsilon above {WEAK_EPSILON:g} weak or no formal protection "
+        "(Ponomareva and others, How to DP-fy ML, 2023)."
     )
 
 
