@@ -1,7 +1,6 @@
 """`slackwater compact`: merge the published files of a release into a few large ones."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from pipelines.common.arguments import SpecLike, spec_of
 from pipelines.common.value import Value
@@ -29,11 +28,6 @@ class Compacted(Value):
     epochs: tuple[int, int] | None
     files: tuple[str, ...]
     removed: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `slackwater compact --json`."""
-        epochs = None if self.epochs is None else [*self.epochs]
-        return {"release": self.release, "epochs": epochs, "files": [*self.files], "removed": self.removed}
 
     def text(self) -> str:
         """Return the text that `slackwater compact` prints."""

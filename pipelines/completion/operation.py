@@ -5,7 +5,6 @@ The script is generated once and starts no Python, so completion is as fast as f
 
 import argparse
 from dataclasses import dataclass, field
-from typing import Any
 
 import shtab
 
@@ -27,10 +26,6 @@ class Completion(Value):
 
     shell: str
     script: str = field(repr=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `slackwater completion --json`."""
-        return {"shell": self.shell, "script": self.script}
 
     def text(self) -> str:
         """Return the text that `slackwater completion` prints."""

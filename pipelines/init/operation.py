@@ -40,10 +40,6 @@ class FirstSpec(Value):
     spec: str
     plan: dict[str, Any] = field(repr=False)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `slackwater init --json`."""
-        return {"spec": self.spec, "plan": self.plan}
-
     def text(self) -> str:
         """Return the text that `slackwater init` prints."""
         lines = [

@@ -50,16 +50,6 @@ class ReportedSurvey(Value):
     signals: tuple[dict[str, Any], ...] = field(repr=False)
     warnings: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `slackwater local report --json`."""
-        return {
-            "release": self.release,
-            "until": self.until,
-            "file": self.file,
-            "signals": [*self.signals],
-            "warnings": [*self.warnings],
-        }
-
     def text(self) -> str:
         """Return the text that `slackwater local report` prints."""
         head = f"{self.release}: results up to {self.until}, as a page in {self.file}"
