@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,13 @@ from hypothesis.internal.conjecture import providers
 
 import tests.beam_remembers
 import tests.own_remembers  # noqa: F401
+from privacy.planning.planner import options
 from tests.programs import not_run, require
 from tests.searches import TIMES
 
 # Times are the machine's, not the code's: a busy one would fail a good property. On a build server Hypothesis itself
 # would try the same examples in every run.
-settings.register_profile("untimed", deadline=None, derandomize=False, max_examples=15 * TIMES)
+settings.register_profile("untimed", deadline=None, derandomize=False, max_examples=10 if TIMES == 1 else 15 * TIMES)
 settings.load_profile("untimed")
 if TIMES == 1:  # it would parse all modules for their constants, and try some of them
     providers._get_local_constants = lambda: providers._local_constants
@@ -127,3 +128,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep the notes of releases that tests make out of the user's own state folder."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture
+def plan_again() -> Iterator[Callable[[], None]]:
+    """Yield a function that forgets found options, for tests that change a table that the planner reads."""
+    options.cache_clear()
+    yield options.cache_clear
+    options.cache_clear()

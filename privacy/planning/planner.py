@@ -18,6 +18,7 @@ candidates: tests/paper.py has their conditions, and a test compares the choice 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from privacy.cells.offer import CellTerms
 from privacy.cells.product import Product
@@ -100,6 +101,7 @@ def nominal(windows: int | None, series: Sequence[Series]) -> int:
     return max([NOMINAL, *(2 * s.width for s in series)]) if windows is None else windows
 
 
+@lru_cache(maxsize=64)  # a page of a plan compares the same tasks again
 def options(task: PlanningTask) -> tuple[Option, ...]:
     """Return the best option of each kind that the choice allows, the least error first.
 

@@ -81,6 +81,7 @@ class Levels:
         return replace(self, windows=leaves) if leaves else None
 
 
+@pytest.mark.usefixtures("plan_again")
 def test_a_strategy_in_the_table_is_planned_spent_kept_and_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     offer = Offer(sparse=True, candidates=lambda asked: iter([whole(asked, Levels(windows=asked.windows))]))
     monkeypatch.setitem(OFFERS, "sliding", offer)  # replaces a name of the spec
@@ -156,6 +157,7 @@ class Growing(Levels):
         return self.share * np.ones(windows)
 
 
+@pytest.mark.usefixtures("plan_again")
 @pytest.mark.parametrize(("share", "taken"), [(0.99, Levels), (0.97, Growing)])
 def test_a_carry_that_does_not_grow_is_worth_one_percent_of_error(monkeypatch, share, taken) -> None:
     """Half a percent less error is not enough, one and a half percent are."""
