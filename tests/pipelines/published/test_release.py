@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, asked, naming, published
+from tests.pipelines.spec_text import changed
 from tests.releases.continued import unpacked
 from transforms.common.errors import InputError, RefusedError, SpecError
 
@@ -112,6 +113,21 @@ def test_a_query_without_files_is_refused(folder: Path) -> None:
         release.estimates(query)
 
 
+@pytest.mark.parametrize("name", ["covers-net-net-00000", "covers-net-more", "covers-left-00000", "recovers-net-00000"])
+def test_a_file_of_another_query_or_family_is_not_read(folder: Path, name: str) -> None:
+    """It does not exist, so that reading it would be an error."""
+    whole = Published(str(folder))
+    (query,) = asked(whole.spec, ["covers"])
+
+    def with_another(manifest: dict[str, Any]) -> None:
+        epoch = last(manifest)
+        epoch["files"][f"estimates/{name}-{epoch['attempt']}.csv"] = next(iter(epoch["files"].values()))
+
+    edit(folder, with_another)
+
+    assert Published(str(folder)).estimates(query).equals(whole.estimates(query))
+
+
 def test_rows_of_windows_that_the_manifest_does_not_list_are_left_out(folder: Path) -> None:
     """Files that a compaction has joined may hold them."""
     whole = Published(str(folder))
@@ -182,6 +198,10 @@ def test_a_spec_of_which_nothing_is_published_says_so(
     with pytest.raises(
         RefusedError, match=r"spec\.yaml: nothing is published yet in public; .*, if this is the folder"
     ):
+        published("spec.yaml")
+    absolute = changed("public: public", f"public: {tmp_path}/public", (tmp_path / "spec.yaml").read_text())
+    (tmp_path / "spec.yaml").write_text(absolute)
+    with pytest.raises(RefusedError, match=r"nothing is published yet in /.* publishes due windows$"):
         published("spec.yaml")
     (tmp_path / "empty").mkdir()
     with pytest.raises(RefusedError, match=r"empty/manifest\.json: missing; give the public folder"):
