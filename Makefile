@@ -133,7 +133,7 @@ claims: $(TESTED)  ## audit each strategy, policy and protection, and compare me
 fuzz: $(FUZZED)  ## fuzz readers and parsers, guided by coverage; MINUTES=1 for each of eleven
 	@$(FUZZ)/bin/python -m tests.fuzz.guided --minutes $(MINUTES)
 
-search: $(TESTED)  ## test properties with twenty times the examples of `test`, and all cases; half an hour
+search: $(TESTED)  ## test properties with at least twenty times the examples of `test`, and all cases; half an hour
 	@SEARCH=20 $(BIN)/$(PYTEST) -m "hypothesis or few"
 
 # The suite has at least one process for each core: threads of linear algebra or Arrow would only wait for each other.

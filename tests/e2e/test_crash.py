@@ -12,7 +12,7 @@ from tests.processes import FORKED, program
 
 pytestmark = FORKED
 
-KILLS, NIGHTS = 3, 3
+KILLS, NIGHTS = 2, 3
 
 Files = dict[str, bytes]
 Sides = tuple[Files, Files]

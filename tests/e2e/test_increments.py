@@ -243,7 +243,7 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
     return CommandLine(tmp_path, capsys)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_increments_follow_the_late_rule(slackwater: CommandLine, case: Case) -> None:
     mutations = generate(case.seed, stays=150, plain=case.format == "jsonl")

@@ -90,7 +90,7 @@ def truth_of(folder: Path, monkeypatch: pytest.MonkeyPatch, changelog: str, text
     return pq.read_table(folder / "truth.parquet")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format_", SOURCES)
 def test_one_row_more_changes_no_number_by_more_than_its_own(
     format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

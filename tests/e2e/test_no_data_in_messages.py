@@ -304,6 +304,7 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
     return CommandLine(tmp_path, capsys)
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("case", [*CASES, *OTHERS])
 def test_no_command_shows_a_value_or_a_name_of_a_file(
     case: str, slackwater: CommandLine, caplog: pytest.LogCaptureFixture

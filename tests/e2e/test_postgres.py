@@ -120,7 +120,7 @@ def test_the_stream_has_every_difficult_kind_of_mutation(lived: Lived, table: st
     assert any(UNAVAILABLE in (e.get("after") or {}).values() for e in found) != full
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("table", [*TABLES, "late_full", "late_default"])
 def test_the_truth_matches_sql(lived: Lived, table: str, slackwater: CommandLine) -> None:
     for number, lines in enumerate(lived.files[table]):

@@ -138,7 +138,7 @@ CASES = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_truth_matches_the_definitions_on_the_tables(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

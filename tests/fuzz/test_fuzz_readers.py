@@ -67,9 +67,9 @@ def test_every_unusual_piece_may_be_a_value(format_):
 @pytest.mark.hypothesis  # `make search` selects by this mark
 @pytest.mark.parametrize("format_", FORMATS)
 def test_the_kept_corpus_is_read_as_plain_python_reads_it(format_):
-    """Reads every second file; `make search` reads all."""
+    """Reads every fifth file; `make search` reads all."""
     files = sorted(kept(format_).iterdir())
 
     assert len(files) >= 10
-    for file in files[:: 2 if TIMES == 1 else 1]:
+    for file in files[:: 5 if TIMES == 1 else 1]:
         check(format_, file.read_bytes())

@@ -173,6 +173,7 @@ def test_a_bucket_that_refuses_is_reported_with_a_remedy(
     assert "gs://there/private" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "code", "words"),
     [
@@ -214,6 +215,7 @@ def test_a_read_only_table_is_refused_before_anything_is_sampled(
     assert not (slackwater.folder / "private/commits").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "code", "words"),
     [

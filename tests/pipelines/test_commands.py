@@ -76,6 +76,7 @@ PARSING = {"pipelines/commands.py", "pipelines/common/parser.py", "pipelines/com
 """Files besides each command's own that know the parser of arguments."""
 
 
+@pytest.mark.slow
 def test_only_the_command_line_knows_the_parser() -> None:
     paths = (path for package in PACKAGES for path in modules(package) if "argparse" in imported(path))
     knowing = {str(path.relative_to(ROOT)) for path in paths}

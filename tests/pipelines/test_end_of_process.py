@@ -26,7 +26,7 @@ fast = csv._WithEnd.read
 
 def slowly(stream, size):
     found = fast(stream, size)
-    time.sleep(0.5)
+    time.sleep(0.25)
     return found
 
 def read():
@@ -58,7 +58,7 @@ waiting = []
 LIBRARY = """
 class Late:
     def __del__(self, sleep=time.sleep):
-        sleep(1.5)  # while the interpreter is taken apart
+        sleep(0.75)  # while the interpreter is taken apart
 
 def end():
     global late
@@ -112,6 +112,7 @@ def ended(folder: Path, *parts: str) -> tuple[list[list[int]], str, str]:
     return json.loads(last), "\n".join(others), said.stderr
 
 
+@pytest.mark.slow
 def test_a_command_ends_with_its_code_and_all_its_work_although_a_thread_reads_ahead(folder: Path) -> None:
     before = {path.name for path in folder.iterdir()}
     (_, codes), out, err = ended(folder, NOT_AWAITED, COMMAND)
@@ -122,6 +123,7 @@ def test_a_command_ends_with_its_code_and_all_its_work_although_a_thread_reads_a
     assert {path.name for path in folder.iterdir()} - before == {"written.txt", "registered.txt"}
 
 
+@pytest.mark.slow
 def test_a_process_that_uses_the_library_ends_normally_since_the_parser_waits_for_the_thread(folder: Path) -> None:
     waiting, hasty = ended(folder, LIBRARY, "\nwaiting = codes(end)\n", NOT_AWAITED)[0]
 

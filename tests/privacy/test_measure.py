@@ -65,6 +65,7 @@ def test_no_value_leaves_the_range_that_its_noise_is_scaled_to(kind, data, bound
         assert 0 < component.largest == max(abs(component.low), abs(component.high))
 
 
+@pytest.mark.few(21)
 @pytest.mark.parametrize("kind", VALUED)
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_the_range_is_reached_so_that_no_noise_is_wasted(kind, bounds):
@@ -78,6 +79,7 @@ def test_the_range_is_reached_so_that_no_noise_is_wasted(kind, bounds):
     assert [(c.low, c.high) for c in measure.components] == [(c.min(), c.max()) for c in contributed]
 
 
+@pytest.mark.few(19)
 @pytest.mark.parametrize("kind", VALUED)
 @pytest.mark.parametrize("bounds", [b for b in BOUNDS if b != (0, 2**40)])
 def test_the_grid_is_fine_enough_for_noise_to_pass_for_continuous(kind, bounds):
@@ -127,6 +129,7 @@ def test_a_count_is_one_for_each_state(fine):
     assert measure.components[0].largest == (STEPS if fine else 1)
 
 
+@pytest.mark.few(21)
 @pytest.mark.parametrize("kind", VALUED)
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_infinite_values_count_as_the_bounds(kind, bounds):

@@ -140,6 +140,7 @@ def strategy_of(shape: tuple[str, int, int], windows: int, *, initial_level: boo
     return Tree(branching=a, height=b, refine=kind, windows=windows, initial_level=initial_level)  # type: ignore[arg-type]
 
 
+@pytest.mark.few(31)
 @pytest.mark.parametrize("initial_level", [True, False])
 @pytest.mark.parametrize("shape", STRATEGIES, ids=str)
 @pytest.mark.parametrize(("components", "cells", "values", "largest", "windows"), CASES)
@@ -162,6 +163,7 @@ def are_within(entries: Entries, windows: int) -> Bools:
     return (last - moves.argmax(axis=1) < windows) | ~moves.any(axis=1)
 
 
+@pytest.mark.few(31)
 @pytest.mark.parametrize("initial_level", [True, False])
 @pytest.mark.parametrize("shape", STRATEGIES, ids=str)
 @pytest.mark.parametrize("span", [0, 10, 25])
@@ -190,6 +192,7 @@ def factorised_of(form: str, windows: int, *, initial_level: bool) -> Factorised
     )
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("initial_level", [True, False])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("components", "cells", "values", "largest", "windows"), FINE_CASES)
@@ -260,6 +263,7 @@ def test_no_owner_of_two_entries_reaches_further_than_claimed(shape):
     assert found.l2.max() <= claimed.l2 * (1 + 1e-12)
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("shape", [*STRATEGIES, "square_root"], ids=str)
 @pytest.mark.parametrize("cells", [1, 2])
 def test_an_owner_of_one_entry_at_once_is_charged_as_one_entry(shape, cells):

@@ -27,6 +27,7 @@ def states(components: tuple[Component, ...], columns: np.ndarray) -> np.ndarray
     return np.array([np.outer(values, column).ravel() for column in columns for values in product(*ends)])
 
 
+@pytest.mark.few(17)
 @pytest.mark.parametrize("over", OVER, ids=str)
 @pytest.mark.parametrize("cells", [1, 3])
 @pytest.mark.parametrize("components", COMPONENTS, ids=str)
@@ -45,6 +46,7 @@ def test_sizes_are_those_of_the_farthest_states(components, cells, over):
         assert found.squared == (power == 2)
 
 
+@pytest.mark.few(17)
 @pytest.mark.parametrize("entries", [1, 3])
 @pytest.mark.parametrize("over", OVER, ids=str)
 @pytest.mark.parametrize("components", COMPONENTS, ids=str)

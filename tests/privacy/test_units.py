@@ -85,6 +85,7 @@ def test_changes_of_courses_are_the_fewest_of_any_entries():
     assert fewest == {found[:, n].tobytes(): made for n, made in enumerate(changes(found).tolist())}
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("cells", [1, 2, 3])
 @pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize("entries", [None, 1, 2])

@@ -59,6 +59,7 @@ def changed_table(folder: Path, change) -> None:
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
 
 
+@pytest.mark.slow
 def test_a_release_passes_with_and_without_empty_cells(public):
     audited = check_public(str(public), EMPTY)
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.releases.make import HEAD, SPECS
 
 PRINTED = """
@@ -47,6 +49,7 @@ queries:
 """
 
 
+@pytest.mark.slow
 def test_each_machine_computes_the_same_plans_and_alternatives(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.yaml" for name in ("ranges", "planned")]
     for path in paths:

@@ -31,6 +31,7 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
     return CommandLine(tmp_path, capsys)
 
 
+@pytest.mark.slow
 def test_of_flags_alone_it_makes_a_spec_that_plan_takes_and_reads_no_data(slackwater: CommandLine) -> None:
     (slackwater.folder / "data/stays.csv").unlink()
 
@@ -98,6 +99,7 @@ def on_terminal(slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, *answe
         return slackwater("init", "new.yaml", *flags)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leave", ["y", ""])
 def test_names_of_columns_are_read_only_with_leave_and_values_never(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, leave: str
@@ -146,6 +148,7 @@ def planned_margins(said: Said) -> list[str]:
     return re.findall(r"^(?:entries|units) .*?(± [0-9.]+)", said.out, flags=re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["entry", "member"])
 def test_missing_flags_take_the_defaults_of_the_questions_and_match_the_tutorial(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, unit: str
@@ -166,6 +169,7 @@ def test_missing_flags_take_the_defaults_of_the_questions_and_match_the_tutorial
     assert ("constraint: {entries: 1}" in text) == (unit == "member")
 
 
+@pytest.mark.slow
 def test_times_without_a_zone_ask_for_one_and_make_windows_of_its_calendar(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +228,7 @@ def test_a_column_that_marks_deletions_is_asked_for_and_otherwise_warned_about(s
         assert load("marked.yaml").changelog.source.deleted == ("op", ("D", "delete"))
 
 
+@pytest.mark.slow
 def test_stays_with_a_begin_and_an_end_are_a_spec_that_plan_and_run_accept(slackwater: CommandLine) -> None:
     (slackwater.folder / "data/stays.csv").write_text("stay,came,went\n1,2026-01-05T08:00:00Z,\n")
 
@@ -236,6 +241,7 @@ def test_stays_with_a_begin_and_an_end_are_a_spec_that_plan_and_run_accept(slack
     assert slackwater("evaluate", "new.yaml", "--until=2026-01-19T00:00:00Z").code == 0
 
 
+@pytest.mark.slow
 def test_plan_reports_problems_of_the_first_file_that_a_run_would_refuse(slackwater: CommandLine) -> None:
     (slackwater.folder / "data/stays.csv").write_text(HEADING + "s3cret,2026-01-01T08:00:00,w3st\n")
     slackwater("init", "new.yaml", *FLAGS, "--timezone=UTC", "--by=wrad=a,b")

@@ -144,6 +144,7 @@ _REPORT: dict[str, Any] = {
 AT = ("--until", "2025-01-13T00:00:00Z")
 
 
+@pytest.mark.slow
 def test_forged_rows_erase_no_report_if_signatures_are_verified(command: Command) -> None:
     rows = sent_files(command)
     forged = [{**row, "sign": -row["sign"]} for row in rows[:7]]
@@ -173,6 +174,7 @@ def test_forged_rows_erase_no_report_if_signatures_are_verified(command: Command
         assert (code, said in err) == (2, True), err
 
 
+@pytest.mark.slow
 def test_left_out_values_are_in_the_table_and_on_the_page(command: Command) -> None:
     rows = sent_files(command)
     other = replace(read_survey("design.json").design, survey="another")
@@ -353,6 +355,7 @@ def test_options_are_checked_before_any_file_is_read(command: Command) -> None:
     assert (code, "--unknown_option" in err, "nothing.json" in err) == (2, True, False)
 
 
+@pytest.mark.slow
 def test_a_runner_that_needs_another_option_is_reported(command: Command) -> None:
     sent_files(command)
 

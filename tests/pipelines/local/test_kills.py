@@ -14,6 +14,7 @@ import pytest
 
 from pipelines import cli
 from tests.pipelines.local.test_estimate import AT, Command, command, sent_files
+from tests.searches import TIMES
 
 __all__ = ["command"]
 
@@ -67,8 +68,8 @@ def _die_before(access: int, output: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "output", "step"),
     [
-        (["estimate", "design.json", "good.csv", *AT, "-o", "numbers.csv"], "numbers.csv", 12),
-        (["plan", "survey.yaml", "-o", "other.json"], "other.json", 1),
+        (["estimate", "design.json", "good.csv", *AT, "-o", "numbers.csv"], "numbers.csv", 18 if TIMES == 1 else 12),
+        (["plan", "survey.yaml", "-o", "other.json"], "other.json", 2 if TIMES == 1 else 1),
     ],
     ids=["estimate", "plan"],
 )
@@ -87,5 +88,5 @@ def test_a_killed_run_leaves_nothing_or_all_and_the_next_one_works(
     )
 
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[-1]) >= 4
+    assert int(done.stdout.split()[-1]) >= 3
     assert set(Path().iterdir()) == before | {Path(output)}

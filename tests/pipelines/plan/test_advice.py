@@ -29,6 +29,7 @@ def margin(folder: Path, text: str) -> float:
     return found
 
 
+@pytest.mark.slow
 def test_each_change_has_the_margin_of_a_plan_with_it(tmp_path: Path) -> None:
     advice = {one.change: one for one in plan(written(tmp_path, SPEC)).advice()}
     now = margin(tmp_path, SPEC)

@@ -132,6 +132,7 @@ def test_specs_stand_side_by_side(slackwater: CommandLine) -> None:
     assert all_much.count("\nwarning: privacy.epsilon: 6 is above 5: ") == all_much.count("warning: ") == 1
 
 
+@pytest.mark.slow
 def test_the_least_epsilon_for_an_error_reaches_it_and_a_percent_less_does_not(slackwater: CommandLine) -> None:
     said = slackwater("plan", "spec.yaml", "--target", "beds=30", "--json")
     told = json.loads(said.out)["specs"][0]
@@ -211,6 +212,7 @@ def test_a_plan_compares_units_with_entries(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     units = changed("by: {ward: [a, b, other]}", "by: {}", changed("{at_most: 4}", "{at_most: 8}", OWNED))
     units = changed("publish: [level, change]", "publish: [level]", units)
+    units = changed("until: 2026-02-01", "until: 2026-01-09", units)
     margins = {}
     for kind in ("units", "count"):
         spec.write_text(changed("delta: 0", "delta: 1.0e-9", changed("measure: units", f"measure: {kind}", units)))

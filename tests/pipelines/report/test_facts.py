@@ -99,6 +99,7 @@ def test_the_latest_numbers_are_the_published_ones(made: Made) -> None:
             assert len(rows) == series.cells
 
 
+@pytest.mark.slow
 def test_differences_of_windows_and_cells_are_those_of_answer(made: Made) -> None:
     compared = 0
     for query in made.facts.queries:
@@ -236,6 +237,7 @@ def test_labels_are_on_the_page_and_in_its_tables_and_not_in_the_csv(made: Made)
     }
 
 
+@pytest.mark.slow
 def test_a_split_report_has_a_page_for_each_query_that_links_back(made: Made, tmp_path: Path) -> None:
     reported = slackwater.report(made.public, output=tmp_path / "a page.html", split=True)
 

@@ -494,6 +494,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_reported_and_removed(slackwater: CommandLine) -> None:
     subprocess.run([sys.executable, "-c", KILLED], cwd=slackwater.folder, check=False)
     assert len([*slackwater.folder.glob("private/attempts/*")]) == 1

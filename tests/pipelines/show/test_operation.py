@@ -28,6 +28,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_all_estimates_of_all_epochs_are_one_table(kept, tmp_path, capsys):
     code = cli.main(["show", str(kept / "public"), "-o", str(tmp_path / "all.csv")])
 

@@ -109,6 +109,7 @@ def test_a_condition_on_a_column_that_is_not_simulated_is_refused(spec: Path) ->
         made(spec)
 
 
+@pytest.mark.slow
 def test_policies_are_compared_on_synthetic_data(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = spec.parent / "made"
     flows = ["--arrivals", "5", "--stay", "3d", "--change", "2d", "--windows", "12", "--seed", "5", "--burstiness", "1"]
@@ -142,6 +143,7 @@ def test_policies_are_compared_on_synthetic_data(spec: Path, capsys: pytest.Capt
     assert not Path(f"{folder}2").exists()
 
 
+@pytest.mark.slow
 def test_of_a_calendar_as_many_windows_are_made_as_are_asked_for(
     spec: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,6 +52,7 @@ class ToySpec(SpecModel):
     output: ToyOutput
 
 
+@pytest.mark.slow
 def test_a_sink_in_the_table_is_loaded_from_a_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("spec.yaml").write_text(SPEC)

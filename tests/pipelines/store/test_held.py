@@ -46,6 +46,7 @@ def alive(folder: Path, id_: str) -> bool | None:
     return attempts.alive(id_, attempts.runs()[id_])
 
 
+@pytest.mark.slow
 def test_a_run_in_another_container_is_alive_until_it_is_killed(
     tmp_path: Path, working: tuple[str, subprocess.Popen[str]]
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_run_in_another_container_is_alive_until_it_is_killed(
     assert ([*store.killed()], store.clean()) == ([id_], [id_])
 
 
+@pytest.mark.slow
 def test_the_state_of_a_run_on_a_file_server_is_unknown(
     tmp_path: Path, working: tuple[str, subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

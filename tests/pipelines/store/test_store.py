@@ -256,7 +256,7 @@ def killed_at(event: int, store: Store) -> bool:
 @pytest.mark.slow
 @pytest.mark.hypothesis  # `make search` selects by this mark
 def test_a_run_that_is_killed_anywhere_is_finished_or_repeated_and_leaves_nothing(tmp_path: Path) -> None:
-    """At every fifth of its steps. What it had committed is published from its draw, and else the next run's is."""
+    """At every eighth of its steps. What it had committed is published from its draw, and else the next run's is."""
     finished, repeated, event = 0, 0, 0
     while True:
         store = Store(str(tmp_path / f"public-{event}"), str(tmp_path / f"private-{event}"))
@@ -283,7 +283,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_or_repeated_and_leaves_nothin
         assert not [name for name in private if Path(name).name.startswith(".")], event
         if not died:
             break
-        event += 1 if TIMES > 1 else 5
+        event += 1 if TIMES > 1 else 8
 
     assert repeated > 4  # else the kills were not where the steps are
     assert finished > 4

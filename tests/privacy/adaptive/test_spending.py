@@ -109,6 +109,7 @@ def expected(adaptive: Rule, flags: Sequence[bool]) -> list[tuple[bool, Fraction
     return found
 
 
+@pytest.mark.few(83)
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("wish", WISHES)
 @pytest.mark.parametrize("name", POLICIES)

@@ -81,6 +81,7 @@ def specified(folder: Path, settings: str) -> None:
     write_spec(folder, ("publish: [level, change]", adaptive))
 
 
+@pytest.mark.slow
 def test_a_policy_in_the_table_is_planned_and_released_from_a_spec(slackwater: CommandLine) -> None:
     specified(slackwater.folder, ", samples: 2")
     write(slackwater.folder / "data/all.parquet", changelog())
@@ -131,6 +132,7 @@ ANOTHER_MEANING = {"fixed": {"transforms/sources/formats/avro_memory.py"}}
 """Files in which a policy's name is something else: a type of Avro."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 def test_only_its_own_file_and_the_table_know_a_policy(name: str) -> None:
     """No other file compares with its name or imports its classes; messages and docstrings may recommend it."""

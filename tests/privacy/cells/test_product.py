@@ -13,6 +13,7 @@ from privacy.planning.document import CODEC
 from tests.privacy.cells.matrices import ALONE, ALONG, MIXED, PRODUCTS, dense, ranges
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("strategy", [*ALONE, *(Product(axes=(one,)) for one in MIXED), *PRODUCTS], ids=str)
 def test_cells_are_the_least_squares_of_noisy_nodes_with_exact_variances(strategy):
     inverse = np.linalg.pinv(dense(strategy))
@@ -69,6 +70,7 @@ def test_a_row_of_noise_gives_the_same_cells_to_the_last_bit_however_many_rows_t
         assert strategy.gather(strategy.spread(exact).astype(float)) == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.few(17)
 @pytest.mark.parametrize("strategy", [*ALONE, *(p for p in PRODUCTS if p.blocks)], ids=str)
 @pytest.mark.parametrize("power", [1, 2])
 def test_corners_are_reached_and_no_two_cells_go_beyond_them(strategy, power):
@@ -83,6 +85,7 @@ def test_corners_are_reached_and_no_two_cells_go_beyond_them(strategy, power):
     assert np.count_nonzero(columns, axis=1).max() == strategy.filled
 
 
+@pytest.mark.few(13)
 @pytest.mark.parametrize("along", ALONG, ids=str)
 @pytest.mark.parametrize("apart", [0, 1, 3])
 def test_corners_of_near_cells_cover_all_near_pairs(along, apart):

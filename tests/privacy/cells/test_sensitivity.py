@@ -94,6 +94,7 @@ def claimed(
     return of_net(strategy, unit)
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("over", [*OVER, *MIXED], ids=str)
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_no_entry_moves_the_nodes_of_cells_further_than_charged_and_one_moves_them_as_far(over, k):
@@ -131,6 +132,7 @@ def test_values_of_both_signs_in_mixed_rows_are_charged_enough_and_a_span_is_ref
         claimed(SPARSE[0], MIXED[0], AtOnce(), protects=Span(2))
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("over", OVER, ids=str)
 @pytest.mark.parametrize("boundaries", [1, 2, 3])
 def test_no_two_courses_that_are_apart_in_a_span_go_further_than_charged(over, boundaries):

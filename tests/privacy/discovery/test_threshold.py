@@ -115,6 +115,7 @@ def test_delta_is_split_without_a_rest_that_nobody_has() -> None:
         assert of_noise(1e-9, queries * each) == pytest.approx(noise, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_data_that_react_exclude_strategies_whose_levels_are_weighted_sums() -> None:
     fixed, reacting = (planned(everything(), adaptive_data=reacting) for reacting in (False, True))
 

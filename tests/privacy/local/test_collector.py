@@ -51,6 +51,7 @@ def of_one_person(design: Design, layer: int, answers: list[int]) -> tuple[Float
     return np.array([float(weight) for weight in weights])[heads], numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "answers"),
     [

@@ -101,6 +101,7 @@ WHOLE = [(kind, blocks, r) for kind in LAWS for blocks, r in ((0.25, 0), (1.0, 0
 """Kinds, scales in blocks, and bits of the place in a block."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "blocks", "r"), WHOLE)
 def test_all_ways_through_the_sampler_add_up_to_the_distribution(kind, blocks, r):
     table = make_table(LAWS[kind](blocks), folded=r == 0, lengths=TINY)
@@ -144,6 +145,7 @@ def test_all_ways_through_one_attempt_are_in_proportion_to_the_weights(kind, blo
 BLOCKS_AND_PLACES = (0, Fraction(1, 2)), (1, Fraction(1, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAWS)
 def test_all_ways_to_two_samples_of_a_table_make_them_independent(kind):
     """A word that two samples share changes no sample's own distribution, but their joint one."""

@@ -68,7 +68,7 @@ def test_samples_have_the_variance_of_the_distribution(make, scale):
     assert np.mean(drawn**2) == pytest.approx(noise.variance, rel=0.25)
 
 
-@pytest.mark.few(40)
+@pytest.mark.few(19)
 @pytest.mark.parametrize("make", DISTRIBUTIONS)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("terms", [1, 2, 3, 10, 60])

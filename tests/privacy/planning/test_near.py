@@ -63,6 +63,7 @@ def differences(over: Product, apart: tuple[int, ...]) -> np.ndarray:
     return np.unique(columns[first] - columns[second], axis=0)
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(("over", "apart"), OVER, ids=str)
 @pytest.mark.parametrize("boundaries", [1, 2, 3])
 def test_no_two_courses_that_are_near_go_further_than_charged(over, apart, boundaries):

@@ -72,6 +72,7 @@ GRID: list[tuple[int, int, Constraint, int | None, Mechanism]] = [
 ]
 
 
+@pytest.mark.usefixtures("plan_again")
 @pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
@@ -173,6 +174,7 @@ def test_an_unavailable_choice_is_refused_with_the_reason(choice, says):
         options(question(LEVEL, mechanism="laplace", choice=choice))
 
 
+@pytest.mark.slow
 def test_sliding_windows_that_are_alone_are_made_of_the_longest_leaves_that_fit():
     alone = options(question(Series(kind="sliding", width=28, every=14), windows=364))
     with_changes = options(question(Series(kind="sliding", width=28, every=14), Series(kind="change")))
@@ -236,6 +238,7 @@ def test_the_mechanism_with_the_least_error_is_taken():
     assert made("level").mechanism == "gaussian"
 
 
+@pytest.mark.slow
 def test_the_split_by_expected_sizes_gives_equal_relative_errors():
     demands = [
         Demand(name="many", measure=COUNT, cells=1, series=(LEVEL,), expected=10_000.0),

@@ -140,6 +140,7 @@ STRATEGIES = [
 ]
 
 
+@pytest.mark.few(13)
 @pytest.mark.parametrize("cells", [1, 2])
 @pytest.mark.parametrize(("choice", "series", "horizon"), STRATEGIES, ids=str)
 def test_no_unit_moves_the_published_numbers_further_than_the_spent_budget(choice, series, horizon, cells):
@@ -167,6 +168,7 @@ def test_no_unit_moves_the_published_numbers_further_than_the_spent_budget(choic
             assert math.sqrt(2 * rho) * sigma == pytest.approx(math.sqrt(most), rel=1e-6)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("cells", [1, 2])
 @pytest.mark.parametrize(("choice", "series", "horizon"), [s for s in STRATEGIES if s[0].form is None], ids=str)
 def test_no_unit_moves_the_sampled_nodes_further_than_the_spent_budget(choice, series, horizon, cells):
@@ -382,6 +384,7 @@ def test_shares_of_a_query_are_added_exactly_and_rounded_up():
         assert Fraction(math.nextafter(share, 0)) < exact <= Fraction(share)
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(
     ("choice", "series"),
     [

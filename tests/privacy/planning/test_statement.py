@@ -34,6 +34,7 @@ TREES = [
 ]
 
 
+@pytest.mark.few(15)
 @pytest.mark.parametrize("strategy", [*FACTORISED, *SLIDING, *TREES], ids=repr)
 def test_noise_in_advance_is_the_noise_of_incomplete_nodes_in_a_number(strategy: Strategy) -> None:
     nodes = sampled(strategy, 21)
@@ -100,6 +101,7 @@ def test_other_noise_is_claimed_for_data_that_react(mechanism, delta, accounting
     assert plan.conditions == (REACTING, *ALWAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("series", [(LEVEL,), (WEEK,)])
 @pytest.mark.parametrize("choice", [Choice(), Choice(name="tree", branching=4, height=2)])
 def test_for_data_that_react_no_gaussian_noise_is_used_in_advance(series, choice) -> None:

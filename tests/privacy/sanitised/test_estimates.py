@@ -244,6 +244,7 @@ def test_noise_that_cannot_be_sampled_is_refused_before_there_are_records():
         Number.planned("age", grid, missing=None, epsilon=1e-9)
 
 
+@pytest.mark.slow
 def test_errors_are_above_the_lower_bounds_for_all_kinds():
     grid = Grid.of(low=0, high=10, step=1)
     for epsilon, delta in itertools.product((0.2, 1.0, 5.0), (0.0, 0.01)):

@@ -90,7 +90,7 @@ def test_nodes_of_two_runs_are_those_of_one(strategy):
         assert [node for part in both for node in listed(part)] == listed(strategy.nodes(WINDOWS))
 
 
-@pytest.mark.few(24)
+@pytest.mark.few(13)
 def test_variances_and_weights_are_those_of_the_noise_in_published_numbers(name, strategy):
     """The noise in a number is found from unit vectors, one node at a time."""
     nodes = sampled(strategy, WINDOWS)

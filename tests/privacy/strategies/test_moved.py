@@ -95,6 +95,7 @@ def bound(strategy: Strategy, norms: list[tuple[States, float]], vectors: Floats
             assert sizes.max() <= claimed * (1 + 1e-6)
 
 
+@pytest.mark.few(27)
 @every_strategy
 @pytest.mark.parametrize("each", CELLS)
 @pytest.mark.parametrize(
@@ -140,6 +141,7 @@ def test_entries_of_an_owner_that_come_together_move_as_many_coordinates(strateg
     assert strategy.moved(at_most(5), cells=5, each=1, largest=[STEPS], shared=True).coordinates >= 5
 
 
+@pytest.mark.few(11)
 @every_strategy
 @pytest.mark.parametrize(("boundaries", "entries"), [(1, 1), (2, 1), (1, 2), (2, 2)])
 def test_neighbours_in_a_span_are_no_further_apart_than_is_charged(

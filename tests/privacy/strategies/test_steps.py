@@ -152,6 +152,7 @@ WAYS: dict[str, Callable[[list[Node], np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.few(5)
 @linear
 def test_numbers_are_the_exact_ones_plus_weighted_noise_of_nodes(strategies: list[Strategy], closed: int) -> None:
@@ -174,6 +175,7 @@ def test_numbers_are_the_exact_ones_plus_weighted_noise_of_nodes(strategies: lis
         np.testing.assert_array_equal(nodes, exact)
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("horizon", "closed"), [(WINDOWS, WINDOWS), (WINDOWS + 9, WINDOWS), (None, WINDOWS)])
 def test_subtraction_uses_as_few_nodes_as_there_can_be(horizon: int | None, closed: int) -> None:
@@ -200,6 +202,7 @@ def test_subtraction_uses_as_few_nodes_as_there_can_be(horizon: int | None, clos
                 assert np.count_nonzero(row) == first + steps
 
 
+@pytest.mark.slow
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
     "strategy",

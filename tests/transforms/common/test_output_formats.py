@@ -40,6 +40,7 @@ class Toy(OutputFormat):
         return to_bytes(pa.concat_tables(map(from_bytes, contents)))
 
 
+@pytest.mark.slow
 def test_a_format_in_the_table_is_published_from_a_spec_and_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

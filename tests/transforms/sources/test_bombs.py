@@ -265,6 +265,7 @@ def read_all(folder: Path) -> None:
     print(json.dumps([found, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024]), flush=True)
 
 
+@pytest.mark.slow
 def test_each_bomb_is_one_dead_letter_in_little_memory(tmp_path: Path) -> None:
     """It runs in a separate process: memory that this one has freed would hide the use."""
     for bomb in BOMBS:
@@ -315,6 +316,7 @@ def test_long_texts_of_a_state_are_read_as_a_dictionary(tmp_path: Path) -> None:
     assert read(tmp_path, tmp_path / "a.parquet") == (2000, [])
 
 
+@pytest.mark.slow
 def test_empty_lines_take_little_time(tmp_path: Path) -> None:
     line = json.dumps({"id": "k", "at": NOON, "ward": "a"}).encode() + b"\n"
     zipped(tmp_path / "a.jsonl.gz", line, *[b"\n" * MIB, b" \n" * MIB, b"\r\n" * MIB] * 2, line)
@@ -372,6 +374,7 @@ def test_a_row_group_of_very_many_rows_is_read_in_parts(tmp_path: Path, monkeypa
     assert at_once[1]
 
 
+@pytest.mark.slow
 def test_a_file_with_an_altered_footer_is_read_or_one_dead_letter(tmp_path: Path) -> None:
     """Each byte of the footer gets its highest bits set, so that it claims very large sizes, counts and places."""
     table = pa.table({"id": ["k", "l"], "at": pa.concat_arrays([AT, AT]), "ward": ["a", "b"]})
@@ -442,6 +445,7 @@ def test_avro_blocks_with_more_records_than_bytes_are_refused(tmp_path: Path) ->
     assert read(tmp_path, tmp_path / "a.avro") == (0, [(None, "the file cannot be read to its end (ArrowInvalid)")])
 
 
+@pytest.mark.slow
 def test_few_records_of_many_nulls_are_in_memory_at_once(tmp_path: Path) -> None:
     """Their nulls take no bytes of the file."""
     an_avro_file(tmp_path, b"", {f"n{number}": "null" for number in range(6000)}, records=1000)

@@ -302,6 +302,7 @@ def test_blocks_and_shards_change_nothing(
     assert (snapshots.comparison_of(layout).shards > 1) == (group < 2**20)
 
 
+@pytest.mark.slow
 def test_the_last_read_snapshot_is_compared_and_not_inserted_again(tmp_path: Path) -> None:
     for number, values in enumerate([[1, 2], [1, 3], [1, 4]]):
         write_parquet(tmp_path / f"{day(number)}.parquet", {"id": ["a", "b"], "n": values})

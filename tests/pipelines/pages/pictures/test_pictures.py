@@ -172,6 +172,7 @@ def test_means_of_too_many_cells_are_not_merged() -> None:
     assert len(document["cells"]) < 502
 
 
+@pytest.mark.slow
 def test_each_kind_of_query_has_its_chart(drawn) -> None:
     kinds = {name: one.get("picture", {}).get("kind") for name, one in drawn.items()}
 

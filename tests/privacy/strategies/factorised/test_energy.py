@@ -283,6 +283,7 @@ def climbed(c: np.ndarray, k: int, rounds: int, rng: np.random.Generator) -> flo
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 4, 8])
 def test_no_search_over_1024_leaves_exceeds_the_bound(k):
     rng = np.random.default_rng()

@@ -74,6 +74,7 @@ def most_rounding(chosen: Factorised) -> float:
     return 0.5 + sum(u * 2.0 ** (b - digits) / a for a, b, u in chosen.kernel.poles if 0 < a < 2**b)
 
 
+@pytest.mark.few(23)
 @FORMS
 @OPENINGS
 @pytest.mark.parametrize("series", SERIES, ids=lambda series: f"{series.kind}{series.width}")
@@ -91,6 +92,7 @@ def test_published_is_the_exact_number_plus_filtered_noise(form, initial_level, 
     assert error <= 1e-9 * np.abs(exact).max()
 
 
+@pytest.mark.few(43)
 @FORMS
 @OPENINGS
 @pytest.mark.parametrize("series", SERIES, ids=lambda series: f"{series.kind}{series.width}")
@@ -231,6 +233,7 @@ def test_a_constant_state_stays_within_the_bound():
     assert 8 < error.max() < bound < 11
 
 
+@pytest.mark.slow
 def test_twenty_cells_pass_twenty_thousand_windows_at_constant_state():
     windows, cells = 20_000, 20
     chosen = Factorised(

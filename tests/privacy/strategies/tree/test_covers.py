@@ -28,6 +28,7 @@ def fewest(branching: int, height: int) -> np.ndarray:
     return counts
 
 
+@pytest.mark.few(17)
 @pytest.mark.parametrize(("branching", "height"), FORESTS)
 def test_covers_of_every_range_are_minimal_and_the_largest_is_as_stated(branching, height):
     sizes = cover_sizes(BEGINS, ENDS, branching=branching, height=height)
@@ -44,6 +45,7 @@ def test_covers_of_every_range_are_minimal_and_the_largest_is_as_stated(branchin
         assert prefixes.max() == largest_prefix
 
 
+@pytest.mark.few(17)
 @pytest.mark.parametrize(("branching", "height"), FORESTS)
 def test_covers_of_every_range_are_exact_and_disjoint(branching, height):
     """From left to right each run begins where the one before it ended."""

@@ -30,6 +30,7 @@ def all_sets(windows: int) -> np.ndarray:
 FORESTS = [(c, h, n) for c, h in [(2, 1), (2, 2), (2, 3), (2, 4), (3, 2), (3, 3), (4, 2), (5, 2)] for n in range(1, 13)]
 
 
+@pytest.mark.few(27)
 @pytest.mark.parametrize(("branching", "height", "windows"), [*FORESTS, (2, 4, 16), (2, 5, 15), (3, 3, 14), (4, 2, 15)])
 def test_every_set_of_toggles_of_a_small_forest(branching, height, windows):
     shape = {"branching": branching, "height": height, "windows": windows}
@@ -193,6 +194,7 @@ def local_search(k: int, *, branching: int, height: int, windows: int, seed: int
             return best
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(("branching", "height"), [(2, 10), (4, 5), (5, 4), (16, 3)])
 @pytest.mark.parametrize("k", [1, 2, 4, 8])
 def test_a_search_at_1024_windows_never_exceeds_and_reaches(branching, height, k):

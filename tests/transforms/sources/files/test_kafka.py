@@ -171,6 +171,7 @@ def test_without_the_client_the_message_names_the_extra(monkeypatch: pytest.Monk
         new_segments(TOPIC, [], None)
 
 
+@pytest.mark.slow
 def test_unreachable_brokers_are_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(kafka_client, "PATIENCE", 1.0)
 

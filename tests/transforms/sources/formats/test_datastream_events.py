@@ -286,6 +286,7 @@ def test_an_avro_column_of_a_type_that_states_cannot_have_is_refused(tmp_path):
         see(write_avro(tmp_path / "a.avro", [full(1)]), "datastream", others="json")
 
 
+@pytest.mark.slow
 def test_rows_are_numbered_across_the_blocks_of_an_avro_file(tmp_path):
     payloads = [full(n) if n % 7 else None for n in range(1, 200)]
     layout = see(write_avro(tmp_path / "a.avro", payloads, sync_interval=100), "datastream")
@@ -320,6 +321,7 @@ def test_a_truncated_avro_file_is_dead_as_a_whole(tmp_path):
         assert len(rows) < 60
 
 
+@pytest.mark.slow
 def test_an_avro_file_with_a_damaged_byte_is_reported_and_ends_no_run(tmp_path):
     path = write_avro(tmp_path / "a.avro", [full(n) for n in range(60)], sync_interval=200, codec="deflate")
     layout = see(path, "datastream")

@@ -31,6 +31,7 @@ def images(layout: Layout) -> list[int]:
     return [image for part in parts(layout) for image in part.table[f"{IMAGE}.after"].to_pylist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("found", [lines(2, 8000), lines(8000, 1, apart=1)], ids=["one line", "each its own"])
 def test_names_that_no_query_reads_take_little_time(tmp_path, found):
     path = write_jsonl(tmp_path / "a.jsonl", found)

@@ -47,6 +47,7 @@ def texts(path: Path) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.slow
 def test_a_formats_name_is_in_its_module_and_in_no_other_code() -> None:
     found = {str(path.relative_to(ROOT)): set(texts(path)) & set(FORMATS) for p in PACKAGES for path in modules(p)}
 
