@@ -3,8 +3,9 @@
     python -m benchmarks.marginals                     # all parts; five minutes
     python -m benchmarks.marginals variances windows   # some of them
 
-Parts: variances (one window, compared with ResidualPlanner's optimum), windows (one release over 365 windows, compared
-with single cells), coverage (of intervals in 2,000 releases), million (time and memory).
+Parts: variances (one window, compared with ResidualPlanner's optimum), peers (errors of ResidualPlanner and HDMM),
+windows (one release over 365 windows, compared with single cells), coverage (of intervals in 2,000 releases), million
+(time and memory).
 """
 
 import argparse
@@ -14,6 +15,7 @@ from benchmarks.marginals import compared, coverage, million
 
 PARTS: dict[str, Callable[[], str]] = {
     "variances": compared.variances,
+    "peers": compared.peers,
     "windows": compared.windows,
     "coverage": coverage.table,
     "million": million.table,

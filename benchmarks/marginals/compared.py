@@ -7,14 +7,17 @@ from itertools import combinations
 
 import numpy as np
 
-from benchmarks.marginals.optimum import error_of, least_possible
+from benchmarks.marginals.hdmm import optimised
+from benchmarks.marginals.optimum import least_possible
 from privacy.accounting.accounting import Budget
 from privacy.cells.balance import Asked, balanced, weighing
+from privacy.cells.boxes import of_boxes
 from privacy.cells.choice import CellChoice
-from privacy.cells.marginals import Kept
+from privacy.cells.intersections import Kept
+from privacy.cells.residual_weights import marginals_over
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from privacy.noise.kinds import Mechanism
+from privacy.noise.kinds import NOISE, Mechanism
 from privacy.planning.linear_part import LinearPart
 from privacy.planning.make_plan import make_plan
 from privacy.planning.promise import Promise
@@ -47,27 +50,70 @@ def keeping(sizes: Sequence[int], axes: int) -> list[Kept]:
 
 def variances() -> str:
     """Compare sums of variances of all rows, Gaussian noise, one window and one change."""
-    lines = ["| keys | marginals | rows | variance, marginals alone | with the cells | single cells |"]
-    lines.append("|---|---|--:|--:|--:|--:|")
-    for name, shape in SCHEMAS.items():
-        for sizes in ((1,), (2,), (3,), (1, 2, 3), (0, 1, 2, 3)):
-            marginals = keeping(sizes, len(shape))
-            alone, together = (_compared(shape, marginals, share) for share in (SMALL, 1.0))
-            rows = sum(math.prod(shape[axis] for axis in kept) for kept in marginals)
-            what = "0 to 3 keys" if 0 in sizes else "1 to 3 keys" if len(sizes) > 1 else f"{sizes[0]} of {len(shape)}"
-            ratios = f"{alone[0]:.4f} | {together[0]:.4f} | {alone[1]:.1f}"
-            lines.append(f"| {name} | {what} | {rows:,} | {ratios} |")
+    lines = ["| keys | marginals | rows | HDMM | marginals alone | with the cells | blocks alone | single cells |"]
+    lines.append("|---|---|--:|--:|--:|--:|--:|--:|")
+    for name, what, alone in _asked(SMALL):
+        together = replace(alone, shares=(alone.shares[0] / SMALL, *alone.shares[1:]))
+        least = least_possible(alone)
+        ratios = [
+            optimised(_without_cells(alone), 2) / least,
+            planned_error(alone, "gaussian") / least,
+            planned_error(together, "gaussian") / least_possible(together),
+            balanced(alone, 2, 1)[1] / least,
+        ]
+        single = weighing(alone).error(np.array([1.0, *np.zeros(len(alone.kept) - 1)])) / least
+        texts = " | ".join(f"{ratio:.4f}" for ratio in ratios)
+        lines.append(f"| {name} | {what} | {_rows(alone):,} | {texts} | {single:.1f} |")
     return "\n".join(lines)
 
 
-def _compared(shape: tuple[int, ...], marginals: Sequence[Kept], cells: float) -> tuple[float, float]:
-    """Return the variance of weighted blocks, and that of single cells, as multiples of the least possible one."""
-    tables = (tuple(range(len(shape))), *marginals)
-    rows = [float(math.prod(shape[axis] for axis in kept)) for kept in tables]
-    asked = Asked(shape, tables, (cells * rows[0], *rows[1:]))
-    found, least = balanced(asked, 2, 1), least_possible(asked)
-    single = weighing(asked).error(np.array([1.0, *np.zeros(len(marginals))]))
-    return error_of(found, asked) / least, single / least
+def peers() -> str:
+    """Compare root mean square errors of all rows of marginals at a sensitivity of 1 and noise of variance 1."""
+    lines = ["| keys | marginals | ResidualPlanner | HDMM | Slackwater | HDMM, Laplace | Slackwater, Laplace |"]
+    lines.append("|---|---|--:|--:|--:|--:|--:|")
+    for name, what, alone in _asked(SMALL):
+        errors = [
+            least_possible(_without_cells(alone)),
+            optimised(_without_cells(alone), 2),
+            planned_error(alone, "gaussian"),
+            optimised(_without_cells(alone), 1),
+            planned_error(alone, "laplace"),
+        ]
+        texts = " | ".join(f"{math.sqrt(error / _rows(alone)):.3f}" for error in errors)
+        lines.append(f"| {name} | {what} | {texts} |")
+    return "\n".join(lines)
+
+
+def _asked(cells: float) -> Iterator[tuple[str, str, Asked]]:
+    """Yield each schema with each set of its marginals: each row counts equally, and one of the cells `cells`."""
+    for name, shape in SCHEMAS.items():
+        for sizes in ((1,), (2,), (3,), (1, 2, 3), (0, 1, 2, 3)):
+            tables = (tuple(range(len(shape))), *keeping(sizes, len(shape)))
+            rows = [float(math.prod(shape[axis] for axis in kept)) for kept in tables]
+            what = "0 to 3 keys" if 0 in sizes else "1 to 3 keys" if len(sizes) > 1 else f"{sizes[0]} of {len(shape)}"
+            yield name, what, Asked(shape, tables, (cells * rows[0], *rows[1:]))
+
+
+def _rows(asked: Asked) -> int:
+    """Return the number of rows of all marginals."""
+    return sum(asked.rows(kept) for kept in asked.kept[1:])
+
+
+def _without_cells(asked: Asked) -> Asked:
+    return Asked(asked.shape, asked.kept[1:], asked.shares[1:])
+
+
+def planned_error(asked: Asked, mechanism: Mechanism) -> float:
+    """Return the weighted sum of variances of rows under the planner's choice, for one change and noise of variance 1.
+
+    Variances are those that a release states for each row, and the norm is the one that it is charged.
+    """
+    power = NOISE[mechanism].power
+    choice = CellChoice(marginals=asked.kept[1:], shares=asked.shares)
+    best = marginals_over(asked.shape, choice, power=power, changes=1, blocks=False)[0]
+    boxes = [[None if axis in kept else (0, size) for axis, size in enumerate(asked.shape)] for kept in asked.kept]
+    norm = max(corner[0] for corner in best.matrix.corners(power))
+    return float(np.array(asked.shares) @ of_boxes(boxes, [best]).squares) * norm ** (2 // power)
 
 
 def windows() -> str:

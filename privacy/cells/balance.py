@@ -17,7 +17,7 @@ the certificate at which the steps end.
 
 *Laplace noise.* The charge is the square of c w in the weights themselves, which is not convex: often a few blocks with
 large weights are best. Local searches begin at the best weights for Gaussian noise, at these without one of the blocks,
-and at the cells with one block; nothing is claimed about better weights.
+at the cells with one block, and, among few blocks, at arbitrary weights; nothing is claimed about better weights.
 
 Weights are rounded to small integers; those of 0 drop their block.
 
@@ -34,7 +34,8 @@ from itertools import combinations
 import numpy as np
 
 from privacy.cells.choice import CellChoice
-from privacy.cells.marginals import Kept, Marginals, intersections
+from privacy.cells.intersections import Kept, intersections
+from privacy.cells.marginals import Marginals
 from privacy.cells.sums import Floats
 from privacy.ties import cheapest
 
@@ -55,6 +56,9 @@ MOST_STARTS = 64
 
 STEPS_FROM_EACH = 1000
 """Steps of each search."""
+
+MOST_SEARCHED, ARBITRARY = 64, 8
+"""Most blocks for which searches begin at arbitrary weights, and the number of these."""
 
 MOST_AXES = 8
 """Most axes for which blocks that are not asked for are tried: there are two to this power."""
@@ -172,6 +176,23 @@ def _best_weights(of: Weighing, charge: Floats, starts: Floats) -> Floats:
     return weights
 
 
+def _sought(of: Weighing, charge: Floats) -> list[Floats]:
+    """Return weights of little error for Laplace noise, by descent from arbitrary weights; none for many blocks."""
+    from scipy.optimize import minimize  # slow to import
+
+    def cost(weights: Floats) -> tuple[float, Floats]:
+        values, charged = of.sums @ weights**2, float(charge @ weights)
+        error = float((of.errors / values).sum())
+        slope: Floats = 2 * (charge / charged - weights * of.slopes(weights**2) / error)
+        return math.log(error) + 2 * math.log(charged), slope
+
+    if len(charge) > MOST_SEARCHED:
+        return []
+    begins = np.random.default_rng(0).random((ARBITRARY, len(charge)))
+    bounds = [(SMALL**2, None), *[(0.0, None)] * (len(charge) - 1)]
+    return [minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds).x for begin in begins]
+
+
 def _starts(best: Floats) -> Floats:
     """Return weights at which searches begin, given the best ones for Gaussian noise, [starts, blocks]."""
     small = SMALL * float(best.max())
@@ -182,11 +203,12 @@ def _starts(best: Floats) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def balanced(asked: Asked, power: int, changes: int) -> Marginals:
-    """Return the blocks and integer weights of the least error found.
+def balanced(asked: Asked, power: int, changes: int) -> tuple[Marginals, float]:
+    """Return the blocks and integer weights of the least error found, and their cost: the error for a charge of 1.
 
-    For Gaussian noise, blocks that are not asked for are used too if they reduce the error by more than `GAIN`: a large
-    block measures residuals with a smaller share of its precision in their intersection than many small ones.
+    Blocks that are not asked for are used too if they reduce the error by more than `GAIN`: a large block measures
+    residuals with a smaller share of its precision in their intersection than many small ones. For Laplace noise this
+    is tried for few blocks only.
 
     Args:
         asked: the tables; the first one has all axes.
@@ -195,13 +217,13 @@ def balanced(asked: Asked, power: int, changes: int) -> Marginals:
     """
     found, cost = _balanced(asked, power, changes)
     axes = range(len(asked.shape))
-    if power == 2 and len(axes) <= MOST_AXES:
+    if len(axes) <= MOST_AXES and (power == 2 or 2 ** len(axes) <= MOST_SEARCHED):
         every = (kept for size in axes for kept in combinations(axes, size))
         others = tuple(kept for kept in every if kept not in asked.kept)
         more = Asked(asked.shape, asked.kept + others, asked.shares + (0.0,) * len(others))
         other, less = _balanced(more, power, changes)
-        found = other if less < (1 - GAIN) * cost else found
-    return found
+        found, cost = (other, less) if less < (1 - GAIN) * cost else (found, cost)
+    return found, cost
 
 
 def _balanced(asked: Asked, power: int, changes: int) -> tuple[Marginals, float]:
@@ -217,7 +239,7 @@ def _balanced(asked: Asked, power: int, changes: int) -> tuple[Marginals, float]
     for tie in TIES[power] if changes > 1 else (0.0,):
         charge = (1 - tie) * apart + tie * alone
         best = np.sqrt(best_squares(of, charge)[0])
-        found += [best] if power == 2 else [*_best_weights(of, charge, _starts(best))]
+        found += [best] if power == 2 else [*_best_weights(of, charge, _starts(best)), *_sought(of, charge)]
     tried = {whole for weights in found for whole in rounded(weights)}
     weights = cheapest(sorted(tried), cost)
     used = [place for place, weight in enumerate(weights) if weight]
@@ -239,14 +261,12 @@ def rounded(weights: Floats) -> set[tuple[int, ...]]:
     return tried
 
 
-def marginals_over(sizes: Sequence[int], choice: CellChoice, *, power: int, changes: int) -> Marginals | None:
-    """Return the blocks over the listed axes of a query that serve its marginals; None if they are the cells alone.
+def asked_tables(sizes: Sequence[int], choice: CellChoice) -> Asked | None:
+    """Return the tables over the listed axes of a query that serve its marginals; None if they are the cells alone.
 
     Args:
         sizes: number of cells of each listed axis, which are the first axes of the query.
         choice: marginals of the query; what they keep of other axes does not matter here.
-        power: 1 if L1 norms are charged, 2 for L2.
-        changes: approximate number of changes of an entry.
     """
     every = tuple(range(len(sizes)))
     cells, *others = choice.shares or (1.0, *(1.0 / len(choice.marginals) for _ in choice.marginals))
@@ -254,6 +274,4 @@ def marginals_over(sizes: Sequence[int], choice: CellChoice, *, power: int, chan
     for kept, share in zip(choice.marginals, others, strict=True):
         block = tuple(axis for axis in kept if axis < len(sizes))
         shares[block] = shares.get(block, 0.0) + share
-    if len(shares) == 1:
-        return None
-    return balanced(Asked(tuple(sizes), tuple(shares), tuple(shares.values())), power, changes)
+    return Asked(tuple(sizes), tuple(shares), tuple(shares.values())) if len(shares) > 1 else None

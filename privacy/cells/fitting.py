@@ -24,7 +24,6 @@ from typing import ClassVar
 import numpy as np
 
 from privacy.cells.averages import Workload
-from privacy.cells.balance import marginals_over
 from privacy.cells.base import Along, Sketcher
 from privacy.cells.boxes import Range
 from privacy.cells.choice import CellChoice
@@ -35,6 +34,7 @@ from privacy.cells.mixing import fits, mixed
 from privacy.cells.offer import CellTerms, CellUse, lightest
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
+from privacy.cells.residual_weights import marginals_over
 from privacy.cells.space import Space, cells_of
 from privacy.cells.wanted import Wanted
 from privacy.problems import RuleError
@@ -113,15 +113,15 @@ def _strategies(offer: PerAxis, terms: CellTerms) -> tuple[Product, ...]:
                 mixing=not (terms.blocks or many),
             )
             alongs[place] = [one for found in offer.found for one in found(axis.cells, sought)]
-    if choice.marginals:
-        listed = [axis.cells for axis in space if axis.listed]
-        if (together := marginals_over(listed, choice, power=terms.power, changes=changes)) is not None:
-            alongs[: len(listed)], workload = [[together]], ("cells", *workload[len(listed) :])
+    listed = [axis.cells for axis in space if axis.listed]
+    together = marginals_over(listed, choice, power=terms.power, changes=changes, blocks=terms.blocks)
+    if together:
+        alongs[: len(listed)], workload = [[*together]], ("cells", *workload[len(listed) :])
     products = [replace(each, axes=axes, workload=workload) for axes in product(*alongs)]
     products = cheapest_first(products, lambda one: cost(one, power=terms.power, changes=changes, apart=terms.apart))
     # The average of single cells is not that of a hierarchy's levels, so the two cannot be compared.
     others = [each] if offer.most > 1 and not any(axis.children for axis in space) else []
-    return tuple(dict.fromkeys([*products[: offer.most], *others]))
+    return tuple(dict.fromkeys([*products[: max(offer.most, len(together))], *others]))
 
 
 def _box(kept: Sequence[int], space: Space) -> tuple[Range | None, ...]:

@@ -16,8 +16,7 @@ intersections K, with the numbers y_K for which 1 / l_B = sum over K that contai
 
     (S^T S)^-1 = sum of y_K P_K
 
-It is applied in two walks: each K gets its sums from the smallest larger intersection, and gives its result back to
-it. No dense matrix is built, and the largest array is the table itself.
+It is applied in two walks (privacy.cells.intersections). No dense matrix is built.
 
 Source of the residual spaces: Xiao, He, Zhang, Kifer, "An Optimal and Scalable Matrix Mechanism for Noisy Marginals
 under Convex Loss Functions" (ResidualPlanner), arXiv:2305.08175. Blocks with weights >= 0 in place of residuals, and
@@ -25,7 +24,6 @@ the inverse over intersections, are written for this project.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -34,10 +32,8 @@ import numpy as np
 
 from privacy.cells.averages import Workload
 from privacy.cells.blocks import Blocks
+from privacy.cells.intersections import Kept, Walk, boxes_of, intersections, walk_of
 from privacy.cells.sums import Floats, Ints
-
-Kept = tuple[int, ...]
-"""Axes that a block keeps, increasing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,20 +90,7 @@ class Marginals:
 
     def boxes(self) -> list[tuple[Ints, Ints]]:
         """Return the first and last cells of nodes; a node of a block has all cells of the axes that it adds up."""
-        found = []
-        for axis, size in enumerate(self.shape):
-            begins: list[Ints] = []
-            ends: list[Ints] = []
-            for kept in self.kept:
-                sides = [self.shape[one] for one in kept]
-                if axis in kept:
-                    begin = np.indices(sides)[kept.index(axis)].ravel()
-                    begins, ends = [*begins, begin], [*ends, begin + 1]
-                else:
-                    nodes = math.prod(sides)
-                    begins, ends = [*begins, np.zeros(nodes, dtype=np.int64)], [*ends, np.full(nodes, size)]
-            found.append((np.concatenate(begins).astype(np.int64), np.concatenate(ends).astype(np.int64)))
-        return found
+        return boxes_of(self.shape, self.kept)
 
     def spread(self, values: Ints) -> Ints:
         """Return S times values: int64 [.., cells] to [.., nodes]."""
@@ -145,90 +128,10 @@ class Marginals:
         return sum(_walk(self).shares)
 
 
-def intersections(kept: Iterable[Kept]) -> list[Kept]:
-    """Return all intersections of blocks, larger ones before those that they contain.
-
-    >>> intersections([(0, 1, 2), (0, 1), (1, 2)])
-    [(0, 1, 2), (0, 1), (1, 2), (1,)]
-    """
-    found: set[frozenset[int]] = set()
-    for block in map(frozenset, kept):
-        found |= {block} | {block & other for other in found}
-    return sorted((tuple(sorted(one)) for one in found), key=lambda one: (-len(one), one))
-
-
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """Intersections of blocks as a tree below the table of all cells.
-
-    Attributes:
-        shape: number of cells of each axis.
-        closed: axes of each intersection; all axes first.
-        above: place of the smallest larger intersection, of which each one is a sum; -1 for the table.
-        shares: y of each intersection.
-    """
-
-    shape: tuple[int, ...]
-    closed: list[Kept]
-    above: list[int]
-    shares: list[float]
-
-    def place(self, kept: Kept) -> int:
-        return self.closed.index(kept)
-
-    def nodes(self, place: int) -> int:
-        """Return the number of nodes of an intersection."""
-        return math.prod(self.shape[axis] for axis in self.closed[place])
-
-    def up(self, values: Any) -> list[Any]:
-        """Return the sums of each intersection, [.., nodes of it], of cells [.., cells].
-
-        Sums run along the last dimension of contiguous arrays: rounding is equal for any number of rows.
-        """
-        lead, sums = values.shape[:-1], [values]
-        for place, (kept, above) in enumerate(zip(self.closed[1:], self.above[1:], strict=True), start=1):
-            over = self.closed[above]
-            grid = sums[above].reshape(*lead, *(self.shape[axis] for axis in over))
-            added = [at - len(over) for at, axis in enumerate(over) if axis not in kept]
-            last = np.ascontiguousarray(np.moveaxis(grid, added, range(-len(added), 0)))
-            nodes, each = self.nodes(place), self.nodes(above) // self.nodes(place)
-            sums.append(last.reshape(*lead, nodes, each).sum(axis=-1))
-        return sums
-
-    def down(self, parts: list[Floats | None]) -> Floats:
-        """Return cells [.., cells]: the sum of the parts of all intersections, repeated; None: no part."""
-        found = list(parts)
-        for place in reversed(range(1, len(self.closed))):
-            own, above = found[place], self.above[place]
-            if own is None:
-                continue
-            over, lead = self.closed[above], own.shape[:-1]
-            sides = [self.shape[axis] if axis in self.closed[place] else 1 for axis in over]
-            whole = (*lead, *(self.shape[axis] for axis in over))
-            larger, repeated = found[above], np.broadcast_to(own.reshape(*lead, *sides), whole)
-            total = repeated if larger is None else larger.reshape(whole) + repeated
-            found[above] = total.reshape(*lead, self.nodes(above))
-        cells = found[0]
-        assert cells is not None
-        return cells
-
-
 @lru_cache(maxsize=64)
-def _walk(table: Marginals) -> _Walk:
-    closed = intersections(table.kept)
-    sets = [set(one) for one in closed]
-    above = [-1]
-    for place in range(1, len(closed)):
-        larger = [other for other in range(place) if sets[other] > sets[place]]
-        above.append(min(larger, key=lambda other: math.prod(table.shape[axis] for axis in closed[other])))
-    summed = [math.prod(size for axis, size in enumerate(table.shape) if axis not in one) for one in sets]
-    shares: list[float] = []
-    for place, one in enumerate(sets):
-        value = sum(
-            weight**2 * summed[closed.index(kept)]
-            for kept, weight in zip(table.kept, table.weights, strict=True)
-            if one <= set(kept)
-        )
-        rest = math.fsum(shares[other] * summed[other] for other in range(place) if sets[other] > one)
-        shares.append((1 / value - rest) / summed[place])
-    return _Walk(table.shape, closed, above, shares)
+def _walk(table: Marginals) -> Walk:
+    closed, values = intersections(table.kept), []
+    for one in map(set, closed):
+        own = (block for block in zip(table.kept, table.weights, table.counts, strict=True) if one <= set(block[0]))
+        values.append(sum(weight**2 * (table.cells // count) for _, weight, count in own))
+    return walk_of(table.shape, closed, values)

@@ -16,9 +16,12 @@ from privacy.cells.offer import CellOffer, CellTerms, CellUse
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
 from privacy.cells.quadtree import Quadtree, QuadtreeOffer
+from privacy.cells.residuals import Residuals
 from privacy.problems import RuleError
 
-ALONG: dict[str, type[Along]] = {kind.kind: kind for kind in (Layers, Prefixes, Mixed, Quadtree, Marginals, Nested)}
+ALONG: dict[str, type[Along]] = {
+    kind.kind: kind for kind in (Layers, Prefixes, Mixed, Quadtree, Marginals, Residuals, Nested)
+}
 
 SKETCHERS: dict[str, type[Sketcher]] = {kind.kind: kind for kind in (Each, Product, KdTree)}
 

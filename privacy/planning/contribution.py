@@ -128,6 +128,6 @@ class Contribution:
             with placed("privacy", "constraint"):
                 enforce(change_problems(self.promise.constraint))
         if self.promise.span is not None and self.over is not None and not self.over.blocks:
-            raise ValueError("a mixed strategy over cells does not support a span of time: its rows share cells")
+            raise ValueError("this strategy over cells does not support a span of time: its rows share cells")
         if self.over is not None and self.over.cells != self.cells:
             raise ValueError(f"the strategy covers {counted(self.over.cells, 'cell')}, but the query has {self.cells}")

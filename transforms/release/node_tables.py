@@ -8,7 +8,8 @@ of a level, the initial or a single one, has no `node_start`.
 Under a strategy over cells nodes are sums over several of them: a key with an order then states the range of cells and
 the layer of the strategy's tree, a key with a hierarchy the name of the inner node, and a listed key over which a node
 adds up has the text `all`. `noisy_value` and `scale` are those of the sum itself, without its weight. A sum with
-different weights for its cells (privacy.cells.mixed) stays weighted, as in the plan.
+different weights for its cells (privacy.cells.mixed) stays weighted, as in the plan. A contrast
+(privacy.cells.residuals) has the keys of the marginal's row that it belongs to.
 """
 
 from typing import cast

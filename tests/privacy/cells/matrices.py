@@ -11,6 +11,7 @@ from privacy.cells.nested import Nested
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
 from privacy.cells.quadtree import quadtree
+from privacy.cells.residuals import Residuals
 from privacy.cells.wanted import Wanted
 
 ALONG: list[Along] = [
@@ -32,6 +33,11 @@ MIXED: list[Along] = [
     mixed(Layers(cells=9, sizes=(1, 3), weights=(1, 1)), Wanted("ranges"), 1, 4),
 ]
 ALONE = [Product(axes=(along,)) for along in ALONG]
+RESIDUALS = [
+    Residuals(shape=(3, 4, 2), kept=((0, 1, 2), (0, 1), (0, 2), (0,), (1,), (2,), ()), weights=(2, 1, 3, 2, 1, 2, 7)),
+    Residuals(shape=(2, 3, 1), kept=((0, 1, 2), (1,), ()), weights=(1, 2, 1)),
+    Residuals(shape=(2,), kept=((0,), ()), weights=(3, 1)),
+]
 PRODUCTS = [
     Product(axes=axes)
     for axes in (
@@ -53,6 +59,9 @@ PRODUCTS = [
             Layers(cells=3, sizes=(1, 2), weights=(1, 2)),
             Nested(children=((2, 1), (2,)), weights=(1, 2, 0)),
         ),
+        (RESIDUALS[0],),
+        (RESIDUALS[1],),
+        (RESIDUALS[2], Layers(cells=3, sizes=(1, 2), weights=(1, 2)), MIXED[0]),
     )
 ]
 

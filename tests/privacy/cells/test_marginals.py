@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from privacy.cells.marginals import Marginals, intersections
+from privacy.cells.intersections import intersections
+from privacy.cells.marginals import Marginals
 from tests.privacy.cells.matrices import dense
 
 TABLE = Marginals(shape=(3, 4, 2), kept=((0, 1, 2), (0, 1), (1, 2), ()), weights=(2, 3, 1, 4))
