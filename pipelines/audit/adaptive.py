@@ -25,6 +25,12 @@ from privacy.series import Ints
 
 CELLS = 2
 MOST_WINDOWS = 6
+LONGEST = 40
+"""Most windows of streams that are made in a few orders only."""
+
+FIRSTS = (1, 2, 3, 4)
+"""Windows in which a protected span begins."""
+
 TOLERANCE = 1e-6
 
 FAR = 4096
@@ -114,11 +120,9 @@ def _made(rule: Rule, scales: Scales) -> Iterator[Stream]:
     as its first level, and publishes the second one: the second distance and the second level are more likely. A
     repeated window has its levels far below the last published values: the second distance is smaller.
     """
-    first = 0 if rule.period.span is None else 1  # window in which a protected span begins
-    windows = min(first + rule.period.among, MOST_WINDOWS)
     far = FAR * math.ceil(max(scales.test or 1, scales.threshold or 1, _widest(scales)))
-    for later in product((False, True), repeat=windows - 1):
-        flags = (True, *later)
+    for first, flags in _orders(rule):
+        windows = len(flags)
         one, two, values = (np.zeros((windows, CELLS), dtype=np.int64) for _ in range(3))
         published = np.zeros(CELLS, dtype=np.int64)
         for window, sampled in enumerate(flags):
@@ -129,6 +133,17 @@ def _made(rule: Rule, scales: Scales) -> Iterator[Stream]:
             if sampled:
                 published = values[window] = two[window]
         yield one, two, flags, values
+
+
+def _orders(rule: Rule) -> Iterator[tuple[int, tuple[bool, ...]]]:
+    """Yield windows in which neighbours begin to differ, with orders of sampled windows: of few windows, all orders."""
+    for first in (0,) if rule.period.span is None else FIRSTS:
+        windows = first + rule.period.among
+        for later in product((False, True), repeat=min(windows, MOST_WINDOWS) - 1):
+            yield first, (True, *later)
+        if windows > MOST_WINDOWS:
+            last = min(windows, LONGEST) - 1
+            yield from ((first, tuple(place % step == 0 for place in range(last + 1))) for step in (1, 2, 4, last))
 
 
 def _stream(rule: Rule, scales: Scales, choose: Random) -> Stream:

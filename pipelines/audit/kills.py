@@ -22,10 +22,11 @@ from pipelines.audit.files import write
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.forked import Access, forked
 from pipelines.audit.lives import neighbours
-from pipelines.audit.mutations import halves, random_life
+from pipelines.audit.mutations import random_life
 from pipelines.audit.prepared import Prepared
 from pipelines.audit.synthetic import Mutation
 from pipelines.audit.whole import emptied
+from pipelines.audit.whole_bounds import halves
 from pipelines.compact.operation import compact
 from pipelines.run.operation import run
 from pipelines.spec.times import moment_text

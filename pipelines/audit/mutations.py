@@ -7,15 +7,10 @@ from typing import Any
 
 from pipelines.audit.lives import LATEST, Life, Move, Surroundings
 from pipelines.audit.synthetic import State, state_of
+from pipelines.audit.whole_bounds import even_cuts, whole_bounds, whole_spans
 
 RANDOM = 40
 """Random lives of a corpus."""
-
-AT_ONCE = 1000
-"""Microseconds that hold all changes of a window."""
-
-MOST_PHASES = 4
-"""Windows of a block in which a span begins."""
 
 
 def corpus(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
@@ -30,7 +25,7 @@ def always(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
 
     The short ones are some entries together, many changes at once, and values beyond bounds.
     """
-    yield from _whole_spans(setting) if setting.promise.span is not None else _whole_bounds(setting)
+    yield from whole_spans(setting) if setting.promise.span is not None else whole_bounds(setting)
     first, second = setting.corners[0], setting.corners[-1]
     half = setting.timeline.every // 2
     since = None if setting.promise.span is None else setting.end(0) + half
@@ -55,71 +50,6 @@ def always(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
         for value in pool.beyond:
             state = {**first, name: value}
             yield "values beyond bounds", life([Move(begin + n, 0, None if n % 2 else state) for n in range(3)])
-
-
-def _whole_bounds(setting: Surroundings) -> Iterator[tuple[str, Life]]:
-    """Yield lives that use a whole bound: all changes, far apart in time, or all cells in each window of its time."""
-    windows, first, second = setting.timeline.windows, setting.corners[0], setting.corners[-1]
-    constraint, cuts = setting.promise.constraint, halves(setting)
-    for place, part in enumerate(constraint.parts):
-        of_class = {} if constraint.column is None else {constraint.column: constraint.names[place]}
-        one, two = ({**state, **of_class} for state in (first, second))
-        if part.changes is None:
-            begin = setting.end(1) - AT_ONCE
-            met = sum(setting.end(w - 1) <= begin + part.span for w in range(1, windows + 1))
-            times = [max(begin, setting.end(w - 1)) for w in range(1, min(met + 2, windows) + 1)]  # two beyond it
-            for cells, epochs in (([{**state, **of_class} for state in setting.cells], 2), ([one, two], 7)):
-                visits = zip(times, _visits(cells, len(times)), strict=True)
-                moves = [Move(time + n, 0, state) for time, visit in visits for n, state in visit]
-                yield "all cells in each window", Life((*moves,), False, even_cuts(setting, min(windows, epochs)))
-            continue
-        counted = min(part.changes, 2 * windows)
-        spread = [setting.inside(1 + n * windows // counted) + n for n in range(counted + 1)]
-        third = {**setting.cells[1 % len(setting.cells)], **of_class}
-        for other in (two, third, None):
-            there = [Move(setting.end(0) - 1, 0, two)] if other is not two else []
-            moves = [*there, *(Move(time, 0, other if n % 2 else one) for n, time in enumerate(spread))]
-            yield "all changes, far apart", Life((*moves,), False, cuts)
-        each = [Move(setting.inside(min(windows, 1 + n)), 0, two if n % 2 else one) for n in range(counted + 4)]
-        yield "one change in each epoch", Life((*each,), False, even_cuts(setting, min(windows, 7)))
-    if constraint.column is not None:
-        states = [
-            {**state, constraint.column: setting.columns[constraint.column].beyond[0]} for state in (first, second)
-        ]
-        moves = [Move(setting.inside(w), 0, states[w % 2]) for w in range(1, windows + 1)]
-        yield "a class that is not listed", Life((*moves,), False, cuts)
-
-
-def _visits(cells: Sequence[State], windows: int) -> Iterator[Iterator[tuple[int, State]]]:
-    """Yield for each window numbered states that enter and leave every cell, and end in another one than before."""
-    ends = [*cells, None] if len(cells) == 1 else [*cells]
-    for window in range(windows):
-        before, after = ends[(window - 1) % len(ends)], ends[window % len(ends)]
-        yield enumerate([*(state for state in ends if state != before), before, after])
-
-
-def _whole_spans(setting: Surroundings) -> Iterator[tuple[str, Life]]:
-    """Yield lives with another state in each window of a span, which begins in each window of a block."""
-    span = setting.promise.span
-    assert span is not None
-    every, bound = setting.timeline.every, setting.promise.constraint.at_once
-    block = 1 if bound is None or bound.block is None else bound.block // every
-    states = (
-        [*setting.cells, setting.corners[-1]] if len(setting.cells) > 2 else [setting.corners[0], setting.corners[-1]]
-    )
-    for first in range(1, 1 + min(block, MOST_PHASES)):
-        since = setting.end(first) - 1
-        met = [w for w in range(first, setting.timeline.windows) if setting.end(w) - 1 < since + span.length]
-        moves = [
-            Move(setting.end(w) - 1, entry, states[n % len(states)])
-            for n, w in enumerate(met)
-            for entry in range(setting.entries)
-        ]
-        for restored in (None, 0, 1):
-            yield (
-                "another state in each window",
-                Life((*moves,), False, halves(setting), since=since, restored=restored),
-            )
 
 
 def _of_bounds(setting: Surroundings, choose: Random) -> Iterator[tuple[str, Life]]:
@@ -250,17 +180,6 @@ def cuts_of(setting: Surroundings, choose: Random) -> tuple[int, ...]:
     windows = setting.timeline.windows
     number = choose.choice([1, 1, 2, 2, 3])
     return (*sorted({*(choose.randint(1, windows) for _ in range(number - 1)), windows}),)
-
-
-def even_cuts(setting: Surroundings, epochs: int) -> tuple[int, ...]:
-    """Return the ends of epochs of which all but the last have one window."""
-    return (*range(1, epochs), setting.timeline.windows) if epochs > 1 else (setting.timeline.windows,)
-
-
-def halves(setting: Surroundings) -> tuple[int, ...]:
-    """Return the ends of two epochs."""
-    windows = setting.timeline.windows
-    return (max(1, windows // 2), windows) if windows > 1 else (1,)
 
 
 def _toggles(times: Sequence[int], states: Sequence[State], entries: int, there: bool, cuts: tuple[int, ...]) -> Life:

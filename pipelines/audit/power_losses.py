@@ -16,9 +16,9 @@ from typing import Any
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.forked import Access, forked
 from pipelines.audit.kills import COMMIT, MANIFEST, begun, changed, public, repeated, rows_of_life, run_until
-from pipelines.audit.mutations import halves
 from pipelines.audit.power import Disk, Survives, forget
 from pipelines.audit.prepared import Prepared
+from pipelines.audit.whole_bounds import halves
 
 
 def _all() -> bool:

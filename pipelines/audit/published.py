@@ -10,9 +10,9 @@ from random import Random
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.forked import forked
 from pipelines.audit.kills import begun, rows_of_life, run_until
-from pipelines.audit.mutations import halves
 from pipelines.audit.outsider import check_public
 from pipelines.audit.prepared import Prepared
+from pipelines.audit.whole_bounds import halves
 from transforms.common.errors import SlackwaterError
 
 

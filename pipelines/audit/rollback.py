@@ -16,8 +16,8 @@ from ruamel.yaml import YAML
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.forked import forked
 from pipelines.audit.kills import begun, rows_of, rows_of_life, run_until
-from pipelines.audit.mutations import halves
 from pipelines.audit.prepared import Prepared
+from pipelines.audit.whole_bounds import halves
 from pipelines.spec.load import load
 from pipelines.store.notes import NOTES
 

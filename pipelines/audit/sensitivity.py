@@ -21,8 +21,9 @@ import numpy as np
 
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import Life, Surroundings, neighbours
-from pipelines.audit.mutations import always, changed, corpus, halves
+from pipelines.audit.mutations import always, changed, corpus
 from pipelines.audit.stages import Epochs, Released, Stages, scales_of
+from pipelines.audit.whole_bounds import halves
 from privacy.discovery.budget import of_noise
 from privacy.evidence.betting import mu_at
 from privacy.noise.distributions import NoiseDistribution

@@ -22,11 +22,11 @@ from pipelines.audit.alone import lonely_keys
 from pipelines.audit.files import write
 from pipelines.audit.findings import LayerResult
 from pipelines.audit.lives import Life, Surroundings, neighbours
-from pipelines.audit.mutations import halves
 from pipelines.audit.sensitivity import zero_noise
 from pipelines.audit.shared_noise import NoiseNode, SharedNoise, name_of, wide
 from pipelines.audit.stages import Epochs, Released, Stages
 from pipelines.audit.synthetic import MARK, Mutation
+from pipelines.audit.whole_bounds import halves
 from pipelines.run.operation import run
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text

@@ -30,7 +30,7 @@ from privacy.local.signs import Signs
 from privacy.local.symbols import Symbols
 from privacy.strategies.base import Floats
 
-DEVICES = {"seeded": 40_000, "alone": 40_000, "claims": 100_000, "quick": 40_000, "usual": 200_000, "full": 1_000_000}
+DEVICES = {"seeded": 40_000, "alone": 40_000, "claims": 400_000, "quick": 40_000, "usual": 200_000, "full": 1_000_000}
 """Devices by the effort of the audit."""
 
 FEW = 2000
