@@ -72,7 +72,7 @@ EFFORTS = {
     for name, search_, noise, decisions, guesses, pairs, kills, losses in (
         ("seeded", 20, 8, 4, (4, 4), 2, 2, 2),
         ("alone", 3, 3, 2, (3, 3), 2, 1, 1),
-        ("claims", 6, 0, 4, (1, 240), 0, 0, 0),
+        ("claims", 3, 0, 2, (1, 240), 0, 0, 0),
         ("quick", 20, 8, 4, (6, 6), 2, 0, 0),
         ("usual", 120, 30, 30, (30, 60), 3, 6, 2),
         ("full", 1500, 120, 200, (300, 300), 10, 50, 20),

@@ -33,10 +33,10 @@ def whole_bounds(setting: Surroundings) -> Iterator[tuple[str, Life]]:
                 yield "all cells in each window", Life((*moves,), False, even_cuts(setting, min(windows, epochs)))
             continue
         counted = min(part.changes, 2 * windows)
-        spread = [setting.inside(1 + n * windows // counted) + n for n in range(counted + 1)]
+        spread = [setting.inside(1 + n * windows // (counted + 1)) + n for n in range(counted + 1)]
         third = {**setting.cells[1 % len(setting.cells)], **of_class}
         for other in (two, third, None):
-            there = [Move(setting.end(0) - 1, 0, two)] if other is not two else []
+            there = [Move(setting.end(0) - 1, 0, two)] if other is third else []
             moves = [*there, *(Move(time, 0, other if n % 2 else one) for n, time in enumerate(spread))]
             yield "all changes, far apart", Life((*moves,), False, cuts)
         each = [Move(setting.inside(min(windows, 1 + n)), 0, two if n % 2 else one) for n in range(counted + 4)]
