@@ -180,7 +180,8 @@ def _of_grid(subject: Pictured, chart: Chart, grid: BoxGrid, times: Times, queri
         last[np.tile(edge, len(grid.choices))] = -np.inf
         for series, one in zip(document["series"], subject.numbers, strict=True):
             series["outside"] = _outside(subject, one, grid, slice(-windows, None))
-    return document | {"open": int(np.argmax(last)), "picture": picture}
+    clear = {"open": int(np.argmax(last))} if chart.zero else {}
+    return document | clear | {"picture": picture}
 
 
 def _outside(subject: Pictured, numbers: Numbers, grid: BoxGrid, last: slice) -> dict[str, Any]:

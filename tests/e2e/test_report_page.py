@@ -470,7 +470,7 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     assert legends == [
         ["1000 1019"],
         ["1000 1100 1200 1300 1380 1400 90k"],
-        ["\u22121200 \u22121100 \u22121000", "1000 1100 1200 1300 1400"],
+        ["\u22121200 \u22121100 \u22121000", "1000 1100 1200 1300 1380 1399"],
     ]
     lines = [line["v"][STORM] for line in data["series"][0]["cells"][: 14 * 11]]
     inside = [lines[row * 11 + column] for row in range(1, 13) for column in range(1, 10)]

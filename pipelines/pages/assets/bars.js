@@ -53,7 +53,7 @@
       mark: (place) => (place === null ? frame.attr("visibility", "hidden") : frame.attr("visibility", "visible").attr("y", band.apply(place))),
       text: (place) => `${shown[place].name}: ${told(series, line(place), window)}${sure(place) ? "" : `, ${doubt(query)}`}${further(shown[place])}`,
     });
-    return [...drawn, barsLegend(query, !places.every(sure))];
+    return [...drawn, barsLegend(query, known.length > 0, !places.every(sure))];
   };
 
   pictures.bars = (query, { choose }) => {

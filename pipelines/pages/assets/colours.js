@@ -41,8 +41,8 @@ Object.assign(slackwater, (() => {
     const sorted = Float64Array.from(sizes).sort(), margin = halves.length ? d3.median(halves) : 0, most = sorted.at(-1);
     const kept = [sorted[0]];
     for (const share of SHARES) {
-      const edge = Math.max(d3.quantileSorted(sorted, share), kept.at(-1) + margin);
-      if (most - edge >= margin && edge > kept.at(-1) && edge < most) kept.push(edge);
+      const least = kept.at(-1) + margin, edge = Math.min(Math.max(d3.quantileSorted(sorted, share), least), most - margin);
+      if (edge >= least && edge > kept.at(-1) && edge < most) kept.push(edge);
     }
     kept.push(most);
     const gap = (at) => Math.min(kept[at] - (kept[at - 1] ?? -Infinity), (kept[at + 1] ?? Infinity) - kept[at]);
@@ -69,8 +69,8 @@ Object.assign(slackwater, (() => {
       return scales;
     }
     const how = edges.length > 2
-      ? `Colours change at quantiles of the numbers of all windows (25, 50, 75, 95 and 99.5 %), rounded${margin ? `; a step is at least as wide as the margin of error, ${number(+margin.toPrecision(2))}` : ""}.`
-      : edges.length && margin ? `One colour: no two numbers differ by much more than the margin of error, ${number(+margin.toPrecision(2))}.` : "";
+      ? `Colours change at quantiles of the numbers of all windows (25, 50, 75, 95 and 99.5 %)${margin ? `, at least a margin of error (${number(+margin.toPrecision(2))}) apart` : ""}; edges are rounded.`
+      : edges.length && margin ? `One colour: the numbers differ by less than two margins of error, each ${number(+margin.toPrecision(2))}.` : "";
     return { colour: (value) => (value < 0 ? below : above)[step(value)], legend, how };
   }
 
@@ -85,10 +85,19 @@ Object.assign(slackwater, (() => {
     return `url(#${name})`;
   }
 
+  // The largest of some things with lines: of those that an interval is informative about, if there are any.
+  function topmost(query, items, window) {
+    const known = items.filter(({ line }) => line.v[window] !== null), sure = known.filter(({ line }) => !unsure(query, line, window));
+    return d3.greatest(sure.length ? sure : known, (one, other) => one.line.v[window] - other.line.v[window]);
+  }
+
+  // What only a screen can do: paper leaves it out.
+  const hint = (text) => element("span", { class: "more" }, ` ${text}`);
+
   // One sign and what it means; the signs are classes of the style sheet.
   const key = (sign, text) => element("span", { class: "key" }, element("span", { class: `swatch ${sign}` }), text);
   const legend = (...keys) => element("div", { class: "legend" }, ...keys.filter((one) => one));
-  const barsLegend = (query, some) => legend(key("bar", "published number"), key("whisker", "95 % interval"), some && key("hatch", doubt(query)));
+  const barsLegend = (query, known, some) => legend(key("bar", "published number"), known && key("whisker", "95 % interval"), some && key("hatch", doubt(query)));
 
-  return { unsure, doubt, colouring, hatched, key, legend, barsLegend };
+  return { unsure, doubt, colouring, hatched, topmost, hint, key, legend, barsLegend };
 })());

@@ -1,7 +1,7 @@
 // A key with a hierarchy: the nodes below a node as bars; a bar leads further down, buttons lead up. The other keys have one cell.
 "use strict";
 slackwater.pictures.hierarchy = (query, { choose }) => {
-  const { data, element, label, told, largest, bars } = slackwater;
+  const { data, element, label, told, largest, topmost, hint, bars } = slackwater;
   const { at, levels, values, choices } = query.picture, key = query.keys[at], count = values.length;
   const placed = (choice, name) => choices[choice].toSpliced(at, 0, name), text = (cell) => JSON.stringify(cell);
   // Lines of inner nodes are on the page as numbers of other parts of the query.
@@ -30,8 +30,8 @@ slackwater.pictures.hierarchy = (query, { choose }) => {
   // The largest node that is drawn, and the largest value below it all, if that is another one.
   function message(state) {
     const { series, window } = state, shown = items(state), [, from, to] = path.at(-1)?.node ?? ["", 0, count];
-    const leaves = withLines(d3.range(from, to).map((leaf) => ({ node: [values[leaf], leaf, leaf + 1], level: 0 })), state).filter(({ line }) => line.v[window] !== null);
-    const top = d3.greatest(leaves, (one, other) => one.line.v[window] - other.line.v[window]);
+    const leaves = withLines(d3.range(from, to).map((leaf) => ({ node: [values[leaf], leaf, leaf + 1], level: 0 })), state);
+    const top = topmost(query, leaves, window);
     const said = largest(query, series, window, shown, "Largest");
     return top && shown.some((one) => one.level) ? [...said, `Largest ${key}: ${top.name}: ${told(series, top.line, window)}.`] : said;
   }
@@ -54,8 +54,8 @@ slackwater.pictures.hierarchy = (query, { choose }) => {
       further: (one) => (one.level ? "; click or Enter: nodes below" : ""),
       choose: (one) => { if (one.level) { path = [...path, one]; choose(null); } else if (cell(one) >= 0) choose(cell(one)); },
     });
-    const how = sorted.some((one) => one.level) ? "Click a bar, or press Enter on it, for the nodes below it. " : "";
-    return [[...(path.length > 1 ? [trail] : []), ...drawn, element("p", { class: "note" }, `${how}A node is published with its own interval and is the sum of those below it.`)]];
+    return [[...(path.length > 1 ? [trail] : []), ...drawn, element("p", { class: "note" }, "A node is published with its own interval and is the sum of those below it.",
+      ...(sorted.some((one) => one.level) ? [hint("Click a bar, or press Enter on it, for the nodes below it.")] : []))]];
   };
   // The node above the bars, with its name.
   const total = ({ series, choice }) => path.at(-1) && lines(series).get(text(placed(choice, path.at(-1).node[0])));

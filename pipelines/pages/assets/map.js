@@ -1,7 +1,7 @@
 // Two ordered keys: a heat map for a window; of longitude and latitude in their proportions, over an outline if there is one.
 "use strict";
 slackwater.pictures.map = (query, { choose }) => {
-  const { data, element, number, widest, readable, told, colouring, unsure, doubt, hatched, key, legend, named, boxed } = slackwater;
+  const { data, element, number, widest, readable, told, colouring, unsure, doubt, hatched, topmost, hint, key, legend, named, boxed } = slackwater;
   const { axes, across, tall } = query.picture, up = 1 - across, sizes = axes.map((axis) => axis.labels.length);
   const [columns, rows] = [sizes[across] - 2, sizes[up] - 2], count = sizes[0] * sizes[1];
   // Places of the drawing go along rows, from the lowest one up; cells outside of the edges are not drawn.
@@ -78,8 +78,8 @@ slackwater.pictures.map = (query, { choose }) => {
       const [one, other] = [edges(from), edges(to)], [x1, x2] = d3.extent([one.x1, one.x2, other.x1, other.x2].map(x.apply)), [y1, y2] = d3.extent([one.y1, one.y2, other.y1, other.y2].map(y.apply));
       frame.attr("visibility", "visible").attr("x", x1).attr("y", y1).attr("width", x2 - x1).attr("height", y2 - y1);
     }
-    const top = d3.greatest(drawn, (one, other) => line(one).v[window] - line(other).v[window]);
-    if (top !== undefined) ringed(svg, edges(top), x, y);
+    const top = topmost(query, drawn.map((place) => ({ place, line: line(place) })), window);
+    if (top) ringed(svg, edges(top.place), x, y);
     const within = (edge, value, size) => Math.max(0, Math.min(size - 1, d3.bisectRight(edge, value) - 1));
     const name = (place) => sides(place).map((cell, at) => `${axes[at].key} ${axes[at].labels[cell]}`).join(", ");
     const numbers = readable(svg, {
@@ -96,9 +96,9 @@ slackwater.pictures.map = (query, { choose }) => {
       },
     });
     const merged = query.picture.merged > 1 ? ` Each square adds up ${query.picture.merged} by ${query.picture.merged} cells; its interval is that of the sum.` : "";
-    const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top !== undefined && key("ring", "largest"), data.outline && tall && key("line", "outline"));
+    const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top && key("ring", "largest"), data.outline && tall && key("line", "outline"));
     return [[...numbers, keys, beyond(state), element("p", { class: "note" },
-      `${axes[across].key} to the right, ${axes[up].key} upwards.${merged} ${tone.how} Drag over squares, or hold shift with an arrow key, for their sum with its interval.`)]];
+      `${axes[across].key} to the right, ${axes[up].key} upwards.${merged} ${tone.how}`, hint("Drag over squares, or hold shift with an arrow key, for their sum with its interval."))]];
   };
   return Object.assign(draw, { items });
 };

@@ -1,7 +1,7 @@
 // One ordered key: a histogram with error bars for a window, and all windows as a heat map of cells by time.
 "use strict";
 slackwater.pictures.ordered = (query, { choose }) => {
-  const { element, number, scaled, widest, readable, label, span, when, told, ticks, colouring, unsure, doubt, hatched, key, legend, barsLegend, named, boxed } = slackwater;
+  const { element, number, scaled, widest, readable, label, span, when, told, ticks, colouring, unsure, doubt, hatched, topmost, hint, key, legend, barsLegend, named, boxed } = slackwater;
   const [axis] = query.picture.axes, count = axis.labels.length, inner = count - 2;
   // From where to where a cell is drawn, in steps; those outside of the edges stand apart.
   const sides = (cell) => (cell === 0 ? [-1.6, -0.6] : cell === count - 1 ? [inner + 0.6, inner + 1.6] : [cell - 1, cell]);
@@ -59,7 +59,7 @@ slackwater.pictures.ordered = (query, { choose }) => {
       },
     });
     const scale = apart ? [element("p", { class: "note" }, "The scale is that of this window: another one has numbers more than three times as large.")] : [];
-    return [...drawn, barsLegend(query, !bars.every(sure)), ...scale];
+    return [...drawn, barsLegend(query, known.length > 0, !bars.every(sure)), ...scale];
   }
 
   // All windows: a picture with a pixel for each number, so that many are quick to draw.
@@ -90,7 +90,8 @@ slackwater.pictures.ordered = (query, { choose }) => {
       .attr("width", width).attr("height", tall).attr("preserveAspectRatio", "none").attr("style", "image-rendering: pixelated");
     const some = lines.some((one) => one.v.some((value, window) => value !== null && unsure(query, one, window)));
     if (some) d3.select(svg).insert("rect", ":first-child").attr("x", x.apply(0)).attr("y", y.apply(inner + 1)).attr("width", width).attr("height", tall).attr("fill", hatched(svg));
-    const top = d3.greatest(d3.cross(d3.range(count), d3.range(windows)), (one, other) => (lines[one[0]].v[one[1]] ?? -Infinity) - (lines[other[0]].v[other[1]] ?? -Infinity));
+    const tops = d3.range(windows).map((window) => topmost(query, lines.map((line, cell) => ({ line, cell })), window));
+    const last = d3.greatest(d3.range(windows).filter((window) => tops[window]), (one, other) => tops[one].line.v[one] - tops[other].line.v[other]) ?? 0, top = [tops[last]?.cell ?? 0, last];
     for (const [stroke, size] of [["var(--paper)", 4], ["var(--ink)", 2]])
       d3.select(svg).append("rect").attr("class", "ring").attr("x", x.apply(top[1])).attr("y", y.apply(top[0])).attr("width", Math.max(4, width / windows)).attr("height", tall / count)
         .attr("fill", "none").attr("stroke", stroke).attr("stroke-width", size).attr("pointer-events", "none");
@@ -115,7 +116,7 @@ slackwater.pictures.ordered = (query, { choose }) => {
   const items = ({ series, choice }) => d3.range(choice * count, (choice + 1) * count).map((cell) => ({ name: named(query, cell), line: series.cells[cell], cell }));
   const draw = (state, room, title, printed) => [
     [...histogram(state, room, title, printed), element("p", { class: "note" },
-      `${query.picture.merged > 1 ? `Each bar adds up to ${query.picture.merged} cells. ` : ""}Drag over bars, or hold shift with an arrow key, for their sum.`)],
+      query.picture.merged > 1 ? `Each bar adds up to ${query.picture.merged} cells.` : "", hint("Drag over bars, or hold shift with an arrow key, for their sum."))],
     ...(state.series.cells[0].v.length > 1 ? [overTime(state, room, printed)] : []),
   ];
   return Object.assign(draw, { items });

@@ -1,7 +1,7 @@
 // What pictures of the cells of a window have in common: the main message, and sums over boxes with their intervals.
 "use strict";
 Object.assign(slackwater, (() => {
-  const { number, called: plainly, told, unsure } = slackwater;
+  const { number, called: plainly, told, unsure, topmost } = slackwater;
 
   // ---- words: as in pipelines/pages/pictures/message.py
 
@@ -24,7 +24,7 @@ Object.assign(slackwater, (() => {
   function largest(query, series, window, items, called) {
     const known = items.filter(({ line }) => line.v[window] !== null);
     if (!known.length) return ["no numbers."];
-    const top = d3.greatest(known, (one, other) => one.line.v[window] - other.line.v[window]);
+    const top = topmost(query, known, window);
     const sure = known.filter(({ line }) => line.lo[window] !== null), low = top.line.lo[window];
     const said = [`${called}: ${top.name}: ${told(series, top.line, window)}.`];
     if (low !== null) said.push(overlapping(sure.filter((one) => one !== top && one.line.hi[window] >= low).length));

@@ -69,7 +69,7 @@ def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, call
     items = [(name, line) for name, line in items if line["v"][window] is not None]
     if not items:
         return ["no numbers."]
-    top, line = max(items, key=lambda one: one[1]["v"][window])
+    top, line = _topmost(document, items, window)
     said = [f"{called}: {top}: {told(line, window, shown.get('repeated'))}."]
     known = [one for _, one in items if one["lo"][window] is not None]
     if line["lo"][window] is not None:
@@ -82,6 +82,16 @@ def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, call
         )
         said.append(f"{unsure} of {counted(len(items), 'cell')} {what}.")
     return said
+
+
+def _topmost(document: dict[str, Any], items: Items, window: int) -> tuple[str, dict[str, Any]]:
+    """Return the largest of some known items: of those that an interval is informative about, if there are any."""
+    sure = [
+        one
+        for one in items
+        if one[1]["lo"][window] is None or not is_unsure(one[1]["lo"][window], one[1]["hi"][window], document["within"])
+    ]
+    return max(sure or items, key=lambda one: one[1]["v"][window])
 
 
 def _of_tree(document: dict[str, Any], others: Sequence[dict[str, Any]], series: int, window: int) -> list[str]:
@@ -107,7 +117,7 @@ def _of_tree(document: dict[str, Any], others: Sequence[dict[str, Any]], series:
         nodes.append(name)
     said = _largest(document, shown, found(nodes), "Largest", window)
     if inner and (leaves := [one for one in found(values) if one[1]["v"][window] is not None]):
-        name, line = max(leaves, key=lambda one: one[1]["v"][window])
+        name, line = _topmost(document, leaves, window)
         said.append(f"Largest {document['keys'][at]}: {name}: {told(line, window, shown.get('repeated'))}.")
     return said
 
