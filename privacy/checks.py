@@ -4,9 +4,10 @@ Specs have the same rules: a parameter's name is the path of its key, relative t
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from privacy.problems import RuleError
+from privacy.problems import RuleError, enforce
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +22,27 @@ class Limits:
     above: float = -math.inf
     below: float = math.inf
 
-    def check(self, name: str, value: float | None) -> None:
-        """Refuse numbers outside the range, and NaN.
+    def problems(self, name: str, value: float | None) -> Iterator[RuleError]:
+        """Yield why a number is outside the range, as NaN is; the path is `name`, a step for each part between dots."""
+        if value is None:
+            return
+        if self.above > -math.inf and not value > self.above:
+            yield _expected(f"a number above {_text(self.above)}", name, value)
+        elif not value >= self.least:
+            yield _expected(f"at least {_text(self.least)}", name, value)
+        elif value > self.most:
+            yield _expected(f"at most {_text(self.most)}", name, value)
+        elif value >= self.below < math.inf:
+            yield _expected(f"a number below {_text(self.below)}", name, value)
 
-        Raises:
-            RuleError: `value` is outside; the path is `name`, a step for each part between dots.
+    def check(self, name: str, value: float | None) -> None:
+        """Raise the problem of a number, if it has one.
 
         >>> Limits(1, 65_535).check("answers", 10**20)
         Traceback (most recent call last):
         privacy.problems.RuleError: answers: expected at most 65535, not 100000000000000000000
         """
-        if value is None:
-            return
-        if self.above > -math.inf and not value > self.above:
-            raise _expected(f"a number above {_text(self.above)}", name, value)
-        if not value >= self.least:
-            raise _expected(f"at least {_text(self.least)}", name, value)
-        if value > self.most:
-            raise _expected(f"at most {_text(self.most)}", name, value)
-        if value >= self.below < math.inf:
-            raise _expected(f"a number below {_text(self.below)}", name, value)
+        enforce(self.problems(name, value))
 
 
 POSITIVE = Limits(above=0)
@@ -53,12 +55,13 @@ DELTA = Limits(least=0, below=1)
 
 def between(name: str, value: float | None, least: float, most: float) -> None:
     """Refuse a number below `least` or above `most`."""
-    Limits(least, most).check(name, value)
+    if value is not None and not least <= value <= most:
+        Limits(least, most).check(name, value)
 
 
 def at_least(name: str, value: float | None, least: float) -> None:
     """Refuse a number below `least`."""
-    Limits(least).check(name, value)
+    between(name, value, least, math.inf)
 
 
 def positive(name: str, value: float) -> None:

@@ -544,7 +544,7 @@ def test_code_asks_objects_and_not_their_classes_or_names() -> None:
 RANGE = {"ge", "gt", "le", "lt", "multiple_of"}
 """Arguments of pydantic's `Field` that limit a number."""
 
-CHECKS = {"at_least", "between", "check", "positive", "proportion"}
+CHECKS = {"at_least", "between", "check", "positive", "problems", "proportion"}
 """Functions and methods of privacy.checks."""
 
 

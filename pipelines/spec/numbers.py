@@ -20,6 +20,7 @@ from pipelines.spec.fields import (
 )
 from pipelines.spec.ordered import Edge
 from pipelines.spec.words import not_one_of, show
+from privacy.checks import POSITIVE
 
 MOST_RANGES = 1_000
 """Most ranges of a query; each has a row for each window and each combination of listed values."""
@@ -89,7 +90,7 @@ class MarginalSection(Section):
     """Sums over the keys that the list leaves out; their weight says how much their error counts for the planner."""
 
     by: list[Text]
-    weight: Annotated[FiniteNumber, Field(gt=0)] = 1.0
+    weight: Annotated[FiniteNumber, POSITIVE] = 1.0
 
 
 class MarginalsSection(MadeOfCells):

@@ -39,6 +39,7 @@ from pipelines.spec.ordered import MOST_ORDERED, OrderedSection
 from pipelines.spec.strategies import GivenStrategy
 from pipelines.spec.words import show
 from privacy.cells.choice import CellChoice, Purpose
+from privacy.checks import POSITIVE
 from privacy.counted import counted
 from privacy.problems import RuleError
 from transforms.aggregation.discovered_key import DiscoveredKey
@@ -110,8 +111,8 @@ class QuerySection(Section):
     where: Annotated[Text, AfterValidator(_condition)] | None = None
     by: dict[Text, Cells] = Field(default_factory=dict)
     publish: PublishedNumbers = Field(default_factory=lambda: list[PublishedNumber](["change"]))
-    weight: Annotated[FiniteNumber, Field(gt=0)] = 1.0
-    expected: Annotated[FiniteNumber, Field(gt=0)] | None = None
+    weight: Annotated[FiniteNumber, POSITIVE] = 1.0
+    expected: Annotated[FiniteNumber, POSITIVE] | None = None
     consistent: bool = False
     strategy: GivenStrategy | None = None
     over: CellsSection | None = Field(default=None, alias="cells")
@@ -252,7 +253,7 @@ class QuerySection(Section):
             above = ("publish", place, "marginals")
             for problem in marginal_problems(number.kept, self.by, number.weights):
                 at, *below = problem.path or ("",)
-                inner = ("by", *below) if below and at in number.weights else below
+                inner = ("by", *below) if below not in ([], ["weight"]) and at in number.weights else below
                 yield (*above, *problem.path[:1], *inner), problem.message
             if self.over is not None and not self.ordered:
                 yield ("cells",), "marginals choose the sums that get noise; remove cells, or the marginals"

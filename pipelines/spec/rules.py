@@ -261,7 +261,11 @@ def split_problems(queries: list[QuerySection], *, split: str) -> Iterator[Probl
     for place, query in enumerate(queries):
         weighted = "weight" in query.model_fields_set
         found = share_problems(
-            ratio=query.measure.ratio, expected=query.expected, weighted=weighted, relative=split == "relative_error"
+            ratio=query.measure.ratio,
+            expected=query.expected,
+            weight=query.weight,
+            weighted=weighted,
+            relative=split == "relative_error",
         )
         yield from _below(found, "queries", place)
 

@@ -111,7 +111,9 @@ def _number_problems(demand: Demand, promise: Promise, *, relative: bool) -> Ite
     yield from sliding_problems(widths, promise.windows, lambda windows: counted(windows, "window"))
     if demand.adaptive is None:
         ratio, weighted = len(demand.measure.components) > 1, demand.weight != 1
-        yield from split_problems(ratio=ratio, expected=demand.expected, weighted=weighted, relative=relative)
+        yield from split_problems(
+            ratio=ratio, expected=demand.expected, weight=demand.weight, weighted=weighted, relative=relative
+        )
 
 
 def _serves(mechanism: Mechanism, demands: Sequence[Demand]) -> bool:

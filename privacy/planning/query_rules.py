@@ -5,20 +5,24 @@ Paths start at a query of the spec.
 
 from collections.abc import Callable, Iterator, Mapping
 
+from privacy.checks import POSITIVE
 from privacy.problems import RuleError
 
 
 def split_problems(
-    *, ratio: bool, expected: float | None, weighted: bool, relative: bool = False
+    *, ratio: bool, expected: float | None, weight: float, weighted: bool, relative: bool = False
 ) -> Iterator[RuleError]:
     """Yield the reasons why a query has no share of the budget.
 
     Args:
         ratio: whether the query is a mean, a second moment or a variance.
         expected: typical size of its numbers; None: not given.
-        weighted: whether it has a weight.
+        weight: its weight.
+        weighted: whether the weight is given.
         relative: whether the budget is split by relative errors.
     """
+    yield from POSITIVE.problems("expected", expected)
+    yield from POSITIVE.problems("weight", weight)
     if not relative:
         if expected is not None and ratio:
             message = "is for counts and sums, since the error of a ratio depends on the data; remove it"

@@ -5,7 +5,9 @@ Paths start at a query of the spec.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from privacy.checks import POSITIVE
 from privacy.counted import counted
 from privacy.planning.plan import Plan
 from privacy.problems import RuleError
@@ -140,15 +142,17 @@ def kind_problems(ordered: Mapping[str, OrderedKey], numbers: Collection[str]) -
 
 
 def marginal_problems(
-    marginals: Sequence[Sequence[str]], keys: Collection[str], weighted: Collection[int] = ()
+    marginals: Sequence[Sequence[str]], keys: Collection[str], weighted: Mapping[int, float] = MappingProxyType({})
 ) -> Iterator[RuleError]:
     """Yield why marginals cannot be published; paths begin with the place of a marginal in the list.
 
     Args:
         marginals: Keys that each marginal keeps.
         keys: Keys of the query.
-        weighted: Places of the marginals that have a weight; one of all keys gives the weight of the cells.
+        weighted: Weights of marginals, by their places; one of all keys gives the weight of the cells.
     """
+    for place, weight in weighted.items():
+        yield from (problem.below(place) for problem in POSITIVE.problems("weight", weight))
     if not keys:
         yield RuleError("marginals are sums over keys, and the query has none; add by, or remove them")
     elif len(weighted) == len(marginals) and all(set(one) >= {*keys} for one in marginals):

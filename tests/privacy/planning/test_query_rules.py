@@ -27,6 +27,8 @@ MEAN = replace(COUNT, measure=Measure(kind="mean", low=0, high=9))
             "weights",
             "queries.beds.publish.1.sliding: longer than the release; use at most 5 windows",
         ),
+        (replace(COUNT, weight=0.0), "weights", "queries.beds.weight: expected a number above 0, not 0"),
+        (replace(COUNT, expected=-1.0), "relative_error", "queries.beds.expected: expected a number above 0, not -1"),
         (replace(MEAN, expected=3.0), "weights", "queries.beds.expected: is for counts and sums"),
         (MEAN, "relative_error", "queries.beds.measure: its error depends on the data"),
         (COUNT, "relative_error", "queries.beds.expected: missing"),
