@@ -114,4 +114,5 @@ def audit_page(audited: Audited) -> str:
 
 
 def _counts(layer: LayerResult) -> str:
-    return "; ".join(f"{name} {number:,}" for name, number in layer.tried.items()) or "-"
+    text = "; ".join(f"{name} {number:,}" for name, number in layer.tried.items()) or "-"
+    return text.replace("; of these: ", ": ", 1).replace("; of these: ", ", ")
