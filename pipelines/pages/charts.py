@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.pages.numbers import Floats, Numbers, decimals, outstanding
+from pipelines.pages.numbers import Floats, Numbers, decimals, outstanding, says_nothing
 from pipelines.pages.pictures.base import Pictured
 from pipelines.pages.pictures.grid import OVER, BoxGrid, beyond, grid_of, rounded_sums
 from pipelines.pages.pictures.sums import SumErrors, can_be_added, half_widths_beyond, half_widths_of, unknown
@@ -180,8 +180,10 @@ def _of_grid(subject: Pictured, chart: Chart, grid: BoxGrid, times: Times, queri
         last[np.tile(edge, len(grid.choices))] = -np.inf
         for series, one in zip(document["series"], subject.numbers, strict=True):
             series["outside"] = _outside(subject, one, grid, slice(-windows, None))
-    clear = {"open": int(np.argmax(last))} if chart.zero else {}
-    return document | clear | {"picture": picture}
+    if len(numbers[0].value):
+        lost = says_nothing(numbers[0].low[-1], numbers[0].high[-1], within=subject.within)
+        last = last if lost[np.isfinite(last)].all() else np.where(lost, -np.inf, last)
+    return document | {"open": int(np.argmax(last)), "picture": picture}
 
 
 def _outside(subject: Pictured, numbers: Numbers, grid: BoxGrid, last: slice) -> dict[str, Any]:

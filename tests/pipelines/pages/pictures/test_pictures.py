@@ -211,6 +211,13 @@ def test_repeated_windows_have_no_interval_of_a_sum(drawn) -> None:
     assert drawn["rare"]["series"][0]["repeated"] == [window not in (0, 4, 9) for window in range(WINDOWS)]
 
 
+def test_a_page_opens_at_the_cell_that_its_message_names(drawn) -> None:
+    for name, cell in (("ages", "45"), ("stops", "44.98"), ("wait", "35")):
+        one = drawn[name]
+        assert any(cell in text for text in one["cells"][one["open"]])
+        assert cell in message(one)[0]
+
+
 def test_sums_that_mean_nothing_say_why(drawn) -> None:
     assert drawn["wait"]["series"][0]["errors"] == {"why": "A mean cannot be added up.", "unsummed": True}
 
