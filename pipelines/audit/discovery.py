@@ -194,13 +194,13 @@ def _canaries(stages: Stages, query: int) -> tuple[str, list[str]]:
     Returns:
         What a reader learns, and faults.
     """
-    from scipy.stats import binom  # slow to import
+    from scipy.special import bdtrc  # slow to import
 
     parts, plan = _parts(stages, query), stages.job.plan
     part, unit = parts[0], plan.demands[query].measure.components[0].largest
     alone = int(_found(parts, np.full(TRIALS, unit)).sum())
     wrong = []
-    if binom.sf(alone - 1, TRIALS, part.delta) < FALSE_ALARM:
+    if alone and bdtrc(alone - 1, TRIALS, part.delta) < FALSE_ALARM:
         wrong.append(f"{alone} of {TRIALS:,} keys of one unit are found")
     coins = np.random.default_rng().random(TRIALS) < 0.5  # choices of the test, not noise
     others = max(unit, part.threshold - round(part.noise[0].scale))

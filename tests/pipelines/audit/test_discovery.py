@@ -1,6 +1,8 @@
 """The layer of keys that are found: it passes the program, and sees changes of the rule and of the threshold."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from random import Random
 
 import numpy as np
@@ -61,16 +63,17 @@ def test_half_of_the_margin_of_a_threshold_is_seen(ready: Prepared) -> None:
     assert any("times the delta of discovery" in fault for fault in layer.faults)
 
 
-@pytest.mark.parametrize(("noise", "variance"), [(DiscreteLaplace(3.0), 3), (DiscreteGaussian(30.0), 3)])
-def test_bounds_of_tails_hold_for_frequencies(noise: NoiseDistribution, variance: int) -> None:
-    reach = round(2.5 * (variance * noise.variance) ** 0.5)
-    samples = noise.noise(variance * 100_000).reshape(variance, -1).sum(axis=0)
+@pytest.mark.parametrize("terms", [1, 3])
+@pytest.mark.parametrize(
+    ("noise", "log_odds"),
+    [(DiscreteLaplace(3.0), lambda n: -abs(n) / 3.0), (DiscreteGaussian(30.0), lambda n: -(n**2) / 1800)],
+)
+def test_bounds_of_tails_are_just_below_the_sum_of_all_outcomes(
+    noise: NoiseDistribution, log_odds: Callable[[np.ndarray], np.ndarray], terms: int
+) -> None:
+    once = np.exp(log_odds(np.arange(-400, 401)))
+    odds = reduce(np.convolve, [once / once.sum()] * terms)
 
-    share = float((samples >= reach).mean())
-
-    lower, upper = (
-        reached(noise, variance, reach),
-        float(noise.tail(variance, np.array([float(reach)]), summed=True)[0]),
-    )
-    assert lower < upper
-    assert abs(share - lower) < 0.008  # off by chance with probability below 1e-6 (Hoeffding)
+    for reach in (round(times * (terms * noise.variance) ** 0.5) for times in (1, 3, 6)):
+        exact = odds[terms * 400 + reach :].sum()
+        assert 0.9 * exact < reached(noise, terms, reach) <= exact * (1 + 1e-9)
