@@ -39,7 +39,7 @@ class States:
     squared: bool = field(default=False, repr=False)
 
     def times(self, factor: int) -> "States":
-        """Return the sizes multiplied by a factor: of so many states, in L2 of states in different cells."""
+        """Return the sizes for a sum of `factor` states; in L2, these states must be in different cells."""
         hulls = tuple(factor * hull for hull in self.hulls)
         return States(radius=factor * self.radius, diameter=factor * self.diameter, hulls=hulls, squared=self.squared)
 

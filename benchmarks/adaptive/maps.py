@@ -136,7 +136,7 @@ def made(way: CellChoice, policy: Policy, space: Space, protects: Protection) ->
         way: the strategy over cells.
         policy: when to sample.
         space: axes of the cells.
-        protects: what is protected.
+        protects: protection of the release.
     """
     demand = Demand(
         name="map",

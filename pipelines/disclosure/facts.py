@@ -140,8 +140,8 @@ def _composition(subject: Subject) -> str:
 
 def _spent(subject: Subject) -> str:
     return (
-        "The parameters are those of the whole release. The command slackwater ledger computes from the plan what the "
-        "published windows have spent, and what is left."
+        "The parameters are those of the whole release. The command slackwater ledger computes from the plan the "
+        "budget that the published windows have spent, and the remainder."
     )
 
 

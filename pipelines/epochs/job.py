@@ -51,7 +51,7 @@ class Job:
 
     @property
     def release(self) -> ReleasePlan:
-        """The plan with the aggregation that it is for."""
+        """The plan together with its aggregation."""
         return ReleasePlan(plan=self.plan, aggregation=self.aggregation)
 
 

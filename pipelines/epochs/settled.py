@@ -193,7 +193,7 @@ def warn_of_other_zones(spec: Spec, before: Before | None) -> None:
     if before is not None and before.zones != zones:
         print(
             f"slackwater: the last epoch was made with {before.zones}, and this run uses {zones}: if the rules of the "
-            "time zone changed, later rows and windows have other times; what is published stays",
+            "time zone changed, later rows and windows have other times; published numbers do not change",
             file=sys.stderr,
             flush=True,
         )

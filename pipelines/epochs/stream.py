@@ -83,7 +83,7 @@ class Pace:
 
 
 def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
-    """Return the job of a stream that continues from what is published.
+    """Return the job of a stream that continues after the last published epoch.
 
     Args:
         spec: Spec of the release.

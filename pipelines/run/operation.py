@@ -51,7 +51,7 @@ class PublishedEpoch:
         start, until: Start of its first window and end of its last one; microseconds since 1970, UTC.
         loss: Epsilon and delta of the whole release.
         statement: The claim of the whole release in words, with its conditions.
-        claim: The claim with its first condition: whether the data may react to what is published.
+        claim: The claim with its first condition: whether the data may react to published numbers.
     """
 
     epoch: int

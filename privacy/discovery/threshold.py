@@ -14,9 +14,9 @@ that of all its cells. If everything that a unit does is protected, these are al
 those of the span, for any number of windows. The level may be a sum of values that are not below 0: v entries add at
 most v times the largest value, which then takes the place of an entry.
 
-Proof: docs/proofs/discovery.md. If data may react to what is published, it needs that the noise of a level is a sum of
-the noise of nodes (`Strategy.summed_levels`). Other strategies have Gaussian noise, and levels that are rounded: (1)
-then holds for a threshold that is smaller by `SLACK`.
+Proof: docs/proofs/discovery.md. If data may react to published numbers, the proof requires that the noise of a level is
+a sum of the noise of nodes (`Strategy.summed_levels`). Other strategies have Gaussian noise, and levels that are
+rounded: (1) then holds for a threshold that is smaller by `SLACK`.
 """
 
 import math

@@ -32,7 +32,7 @@ _ODDS = np.concatenate([np.linspace(0.505, 0.995, 99), 1 - np.logspace(-3, -7, 9
 """Probabilities of correct guesses on which the gambler bets."""
 
 BINS = 200
-"""Sizes of log-likelihood ratios that are told apart."""
+"""Sizes of log-likelihood ratios that are distinguished."""
 
 _FACTORS = (1, 2, 4, 8, 16)
 """Multiples of a ratio at whose odds the gambler bets."""

@@ -5,7 +5,8 @@
                  m other symbols, except for rounding on the side of privacy: with probability delta the truth is sent
 
 *Proof.* Let t be the probability of telling the truth, p = (1 - t) / (m + 1), q = t + p. The worst set is the true
-symbol, where q - e^epsilon p = delta for t = delta + (1 - delta) (e^epsilon - 1) / (m + e^epsilon); it falls with t.
+symbol, where q - e^epsilon p = delta for t = delta + (1 - delta) (e^epsilon - 1) / (m + e^epsilon); delta increases
+with t, so a smaller t is on the side of privacy.
 
 Two people may differ in d reports of a row. The row costs at most (d epsilon, 1 - (1 - delta)^d) in all, less than (d
 epsilon, d delta), by composition; and exactly d epsilon without a delta, if at each of d windows one of them has

@@ -24,7 +24,7 @@ class Promise:
         slack: windows may have unequal lengths: m consecutive windows last at least m * window - slack.
 
     Raises:
-        ValueError: the constraint does not bound what is protected.
+        ValueError: the constraint does not bound the contribution of a unit under this protection.
     """
 
     constraint: Constraint

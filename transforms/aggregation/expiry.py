@@ -4,8 +4,8 @@
           pa.Table      the last known rows of entries seen in earlier runs
     out   pa.Table      a deletion for each state that ends because no mutation of its entry came in time
 
-An expiry is a mutation like any other: it counts towards the contribution bound, in the order of time, and depends on
-the rows of its own unit only. The state of a shard keeps the time of the last mutation, not of its expiry. So a late
+An expiry is a mutation like any other: it counts towards the contribution bound, in the order of time, and depends only
+on the rows of the same unit. The state of a shard keeps the time of the last mutation, not of its expiry. So a late
 mutation of an entry that has expired is not superseded, and the entry exists again until that mutation expires.
 """
 

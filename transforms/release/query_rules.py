@@ -1,4 +1,4 @@
-"""Rules of queries for what is published after noise, for releases made in Python and for specs.
+"""Rules for the published numbers of queries, for releases made in Python and for specs.
 
 Paths start at a query of the spec.
 """

@@ -12,8 +12,7 @@ runners support badly in Python streams.
 
 A shard's proposal counts only once the release store has committed it. A pipeline that is reset to an earlier
 checkpoint may find files in another order, and other runs may release too. So a shard that finds its window committed
-takes the last committed state instead of its own, keeps its rows, and lets the kernel drop those that the state
-already contains.
+continues from the last committed state, keeps its rows, and lets the kernel drop those that the state already contains.
 """
 
 import hashlib

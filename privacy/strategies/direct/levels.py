@@ -55,7 +55,7 @@ class OfLevels:
         return Nodes(layer=np.zeros_like(end), begin=np.full_like(end, BEFORE_ALL), end=end)
 
     def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
-        """Return the norm of an entry that stays: all levels, whatever its changes (`Strategy.norm`)."""
+        """Return the norm of an entry that stays: all levels, for any changes (`Strategy.norm`)."""
         return self.most(self._all, states)
 
     def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:

@@ -53,7 +53,7 @@ def test_noise_that_is_narrower_than_claimed_is_refuted():
 
 
 def test_the_wealth_of_a_gambler_against_the_true_loss_rarely_grows():
-    """The wealth against epsilon is 1 in the mean, and exceeds 20 with probability at most 1/20, at any epsilon."""
+    """The wealth against epsilon is 1 on average, and exceeds 20 with probability at most 1/20, at any epsilon."""
     scores = released([0.5, 0.5], 400 * 500).reshape(400, 500)  # 400 gamblers; 48 false alarms have probability 1e-6
     high = [epsilon_of_tally(tally(row, 1.0), 1.0, 0.05) > 1.0 for row in scores]
 

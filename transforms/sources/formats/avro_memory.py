@@ -34,7 +34,7 @@ _LIST, _RECORD, _TEXT, _NUMBER, _LOGICAL = 64, 240, 80, 32, 160
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a value of a type takes.
+    """Space that a value of a type needs, in the file and in memory.
 
     Attributes:
         least: Fewest bytes of a value in the file.

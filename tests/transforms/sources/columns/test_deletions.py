@@ -1,4 +1,4 @@
-"""Rows that a column marks as deletions have no state, whatever their other columns hold."""
+"""Rows that a column marks as deletions have no state, for any content of their other columns."""
 
 import pyarrow as pa
 import pytest
