@@ -6,6 +6,7 @@ from benchmarks.memory import at_once, ours
 from benchmarks.memory.setting import NAMES
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_nodes_made_by_window_equal_nodes_made_at_once_and_the_carry_does_not_grow(name: str) -> None:
     found = ours.run(name, cells=5, windows=600)

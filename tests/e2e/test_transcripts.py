@@ -19,6 +19,7 @@ from tests.e2e import prism
 from tests.e2e.flink import ON_FLINK, one_at_a_time
 from tests.e2e.played import LAG, Steps, move, play
 from tests.e2e.specs import DAY, NO_NOISE, START, CommandLine, Row, mutation, write, write_spec
+from tests.searches import TIMES
 
 FOLDER = Path(__file__).resolve().parents[1] / "streams"
 FAULTS = yaml.safe_load((FOLDER / "faults.yaml").read_text()) or []
@@ -57,7 +58,8 @@ def scheduled(folder: Path, steps: Steps, capsys: pytest.CaptureFixture[str]) ->
 def cases() -> list[Any]:
     found = []
     for runner, marks in RUNNERS.items():
-        for name in TRANSCRIPTS:
+        # Other tests have many scheduled runs.
+        for name in TRANSCRIPTS[:: 2 if TIMES == 1 and runner == "scheduled runs" else 1]:
             skipped = [pytest.mark.skip(reason=f"{runner}: {why}") for why in faults(runner, name)]
             found.append(pytest.param(runner, name, marks=[*marks, *skipped], id=f"{name} on {runner}"))
     return found

@@ -99,7 +99,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("owner", [False, True])
 @pytest.mark.parametrize("cells", [1, 3])
 @pytest.mark.parametrize(("measure", "values"), MEASURES)
@@ -236,7 +236,7 @@ def aggregation_of(measure: Measure, windows: int) -> Aggregation:
     )
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("horizon", "closed"), [(24, 24), (24, 17), (None, 13)])
 @pytest.mark.parametrize(("leaf", "series"), [(1, LEVELS), (1, LEVELS[1:]), (2, WEEKS)])
 def test_data_moved_into_the_noise_change_no_published_byte(leaf, series, horizon, closed, monkeypatch):

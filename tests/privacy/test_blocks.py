@@ -116,6 +116,7 @@ def strategies(windows: int) -> list[Strategy]:
     return [*trees, *filters, Sliding(width=3, every=1, windows=windows), Direct(windows=windows)]
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("block", "changes", "cells"), [(2, 2, 1), (3, 2, 1), (4, 2, 1), (4, 3, 1), (2, 2, 2), (3, 2, 2), (3, 3, 2)]

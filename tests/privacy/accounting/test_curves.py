@@ -47,7 +47,7 @@ def discrete_gaussian(scale: float) -> tuple[np.ndarray, np.ndarray]:
     return values, weights / weights.sum()
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [10, 10.3, 17, 50, 123.4, 500, 1000])
 def test_the_gap_between_discrete_and_rounded_noise_is_below_its_bound(scale):

@@ -145,6 +145,7 @@ LEVELS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", OVERS)
 def test_a_sample_costs_exactly_the_stated_budget(name: str) -> None:
     over = OVERS[name]

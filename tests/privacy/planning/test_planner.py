@@ -121,6 +121,7 @@ def test_filters_are_chosen_if_their_error_is_smaller(width, squared):
         assert found[0].error == min(option.error for option in found)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("width", "every", "span"), [(7, 1, 0), (30, 1, 0), (64, 1, 0), (14, 7, 0), (30, 1, 20)])
 def test_pans_theorems_on_direct_and_derived_windows_are_special_cases(width, every, span, mechanism):

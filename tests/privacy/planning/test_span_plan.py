@@ -68,7 +68,7 @@ def test_direct_levels_have_a_constant_error():
     assert errors[0] == pytest.approx(2**0.5 * 14, rel=0.01)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["disjoint", "tree", "factorised", "direct"])
 @pytest.mark.parametrize("series", [(LEVEL,), (CHANGE,), (WEEK,), (LEVEL, WEEK)], ids=str)

@@ -101,6 +101,7 @@ def test_other_noise_is_claimed_for_data_that_react(mechanism, delta, accounting
     assert plan.conditions == (REACTING, *ALWAYS)
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("series", [(LEVEL,), (WEEK,)])
 @pytest.mark.parametrize("choice", [Choice(), Choice(name="tree", branching=4, height=2)])

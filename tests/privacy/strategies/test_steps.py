@@ -84,7 +84,7 @@ def series_of(strategy: Strategy) -> list[Series]:
     return [LEVEL, CHANGE, *WEEKS, ENTERED]
 
 
-@pytest.mark.few(9)
+@pytest.mark.few(5)
 @each_kind
 @examples(13)
 @given(data=st.data())
@@ -153,7 +153,7 @@ WAYS: dict[str, Callable[[list[Node], np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @linear
 def test_numbers_are_the_exact_ones_plus_weighted_noise_of_nodes(strategies: list[Strategy], closed: int) -> None:
     """Exactly in integers, closely if numbers are refined; test_factorised.py has this for rounded nodes."""

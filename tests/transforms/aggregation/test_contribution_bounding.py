@@ -58,7 +58,7 @@ def kernel(
     return {key: dense(parts, aggregation, key) for key, parts in payloads.items()}
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.booleans().flatmap(lambda owners: changelogs(owners=owners)), st.integers(1, 5))
 @examples(15)

@@ -36,7 +36,7 @@ def logged(mutations: list[Mutation]) -> list[Mutation]:
     return [Mutation(m.entry, m.time, m.seq, None, m.after, m.owner) for m in mutations]
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 2), st.sampled_from([1, 4, 30]))
 @examples(5)

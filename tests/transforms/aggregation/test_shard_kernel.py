@@ -148,7 +148,7 @@ def in_one_run(mutations: list[Mutation], constraint: Constraint, timeline: Time
     return {key: dense(found, aggregation, key) for key, found in payloads.items()}
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 3), st.booleans(), st.booleans())
 @examples(4)
@@ -200,7 +200,7 @@ def test_without_order_a_late_row_must_be_newer_by_its_time(data, constraint, ow
         np.testing.assert_array_equal(got, expected, err_msg=f"{QUERIES[number].name} {family}")
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.booleans(), st.booleans())
 @examples(4)
@@ -258,7 +258,7 @@ def check(arrivals: Runs, constraint: Constraint, *, owner: bool) -> None:
             assert np.count_nonzero(nodes if initial_level else nodes[:, 1:]) <= claimed.coordinates, label
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data())
 @examples(5)

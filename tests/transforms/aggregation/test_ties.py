@@ -274,7 +274,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("form", FORMS)
 @given(st.data(), st.sampled_from([1, 2, 3, 50]))
 @examples(5)

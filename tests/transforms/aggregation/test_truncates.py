@@ -53,7 +53,7 @@ def arrivals_with_truncates(draw: st.DrawFn, *, owners: bool, on_time: bool) -> 
     return arrivals
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 3), st.booleans())
 @examples(4)

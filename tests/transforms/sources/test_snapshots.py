@@ -271,6 +271,7 @@ def test_a_later_file_of_another_type_is_a_dead_file(tmp_path: Path) -> None:
     assert changed("a", 1, {"n": 1.5}, {"n": 1.0}, "n") in outputs["rows"]  # integers are allowed for floats
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("span", "group"), [(1, 1), (2, 40), (3, 2**20), (8, 100)])
 def test_blocks_and_shards_change_nothing(

@@ -86,7 +86,7 @@ def test_one_change_at_a_state_of_a_few_numbers(windows, goal):
     assert len(factorised.kernel.poles) <= 6
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("windows", "changes", "form", "goal"),

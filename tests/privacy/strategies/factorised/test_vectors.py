@@ -64,6 +64,7 @@ def test_no_entry_exceeds_the_bound_for_its_changes_whether_it_appears_or_was_th
             assert (np.diff(bound) >= 0).all()
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", STATES)
 @pytest.mark.parametrize("initial_level", [False, True])
 def test_no_entry_exceeds_the_bound_for_a_time_span(kind, initial_level):

@@ -229,6 +229,7 @@ def test_more_changes_than_can_be_computed_are_bounded_from_above(branching, hei
     assert most <= bound[-1] <= 1.01 * most
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("branching", "height", "windows", "span"),
     [(2, 18, 200_000, 300), (2, 18, 200_000, 70_000), (2, 18, None, 70_000), (2, 19, 300_000, 132_000)],

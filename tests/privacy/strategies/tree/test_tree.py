@@ -42,7 +42,7 @@ def wild(rng: np.random.Generator, rows: int, bits: int) -> np.ndarray:
     return rng.integers(-(1 << bits), 1 << bits, size=(rows, 3))
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(6)
 @each_tree
 def test_published_numbers_are_a_function_of_the_noisy_nodes_bit_by_bit(forest):
     """Databases with equal noisy nodes give equal publications, for any later windows."""
@@ -64,7 +64,7 @@ def test_published_numbers_are_a_function_of_the_noisy_nodes_bit_by_bit(forest):
         assert one.tobytes() == other.tobytes()
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(6)
 @each_tree
 def test_variances_and_weights_are_those_of_the_noise(forest):
     for tree, windows, series in cases(forest):
@@ -143,6 +143,7 @@ def test_least_squares_with_laplace_noise_reaches_its_goals(windows, most, mean)
     assert 0.97 * mean <= average <= mean
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("refine", "windows", "most", "mean"),
     [

@@ -77,6 +77,7 @@ def test_an_invalid_word_makes_only_its_line_a_dead_letter(tmp_path, line):
     assert dead(layout) == [(2, json_lines.NOT_JSON)]
 
 
+@pytest.mark.few(23)
 @pytest.mark.parametrize("name", ["", "a\0b", "~/0", "it's", '"', "\\", "é" * 300, "after_", "x\u2028"])
 @pytest.mark.parametrize("value", ["1", "{}"])
 @pytest.mark.parametrize("after", [None, "after", "after_"])
