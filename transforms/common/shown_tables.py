@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.common.dates import window_name
+from transforms.common.dates import number_name
 from transforms.common.output_formats import OUTPUT_FORMATS
 from transforms.common.sinks import write_table, write_text
 
@@ -138,11 +138,12 @@ def _columns(table: pa.Table, local: Clock) -> Iterator[tuple[str, list[str], bo
 
 
 def _windows(table: pa.Table, local: Clock) -> list[str]:
-    """Return the name of the window of each row."""
-    bounds = np.stack([table.column(name).cast(pa.int64()).to_numpy() for name in _BOUNDS], axis=1)
-    known, place = np.unique(bounds, axis=0, return_inverse=True)
-    texts = np.array([window_name(local(start), local(end)) for start, end in known.tolist()], dtype=object)
-    return list(texts[place.ravel()])
+    """Return the name of the window of each row; of a level, that of its end."""
+    bounds = [table.column(name).cast(pa.int64()).to_numpy() for name in _BOUNDS]
+    level = pc.starts_with(table.column("kind"), "level").to_numpy() if "kind" in table.column_names else bounds[0] * 0
+    known, place = np.unique(np.stack([*bounds, level.astype(np.int64)], axis=1), axis=0, return_inverse=True)
+    texts = [number_name("level" if of_end else "", local(start), local(end)) for start, end, of_end in known.tolist()]
+    return list(np.array(texts, dtype=object)[place.ravel()])
 
 
 def _texts(column: pa.ChunkedArray, local: Clock) -> list[str]:

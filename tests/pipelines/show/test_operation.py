@@ -80,6 +80,8 @@ def test_a_spec_finds_its_public_folder_and_a_file_may_be_of_any_kind(kept, tmp_
     assert len(found["a.jsonl"].read_text().splitlines()) == rows
     markdown = found["a.md"].read_text().splitlines()
     assert markdown[0].startswith("| query | kind |")
+    assert markdown[2].startswith("| covers | level | the end of 1 January 2026 |")
+    assert any(line.startswith("| covers | entered | 1 January 2026 |") for line in markdown)
     assert len(markdown) == rows + 2
     assert {line.count(" | ") for line in markdown} == {markdown[0].count(" | ")}
 
