@@ -17,7 +17,7 @@ import numpy as np
 
 from privacy.answers.ranges import half_widths
 from privacy.cells.base import Along
-from privacy.cells.boxes import Boxes, Range, of_boxes
+from privacy.cells.boxes import BLOCK, Boxes, Range, of_boxes
 from privacy.cells.nested import Nested
 from privacy.cells.product import Product
 from privacy.consistency import consistent
@@ -199,15 +199,28 @@ def _noise_along(query: Query, along: Along | None, keys: slice, tables: Sequenc
         cells, level = along is None, _level(query, query.by[keys][0][0], first[0])
         if level is None:
             squares = np.ones(sizes[0]) if along is None else along.variances()
-            return Boxes(squares=squares[None], largest=np.ones((1, sizes[0])))
+            return Boxes(squares=squares[None], largest=_largest(along, range(sizes[0]), range(1, sizes[0] + 1)))
         if cells:
             squares = np.subtract(level.ends, level.begins).astype(np.float64)
             return Boxes(squares=squares[None], largest=1 / squares[None])
         squares = cast(Nested, along).of_layer(first[0])[list(level.places)]  # a plan has the axes of its queries
-        return Boxes(squares=squares[None], largest=np.ones((1, len(squares))))
+        return Boxes(squares=squares[None], largest=_largest(along, level.begins, level.ends))
     found = _of_boxes(along, tuple(tuple(map(_side, table[keys], sizes)) for table in tables))
     rows = math.prod(size for level, size in zip(first, sizes, strict=True) if level == 0)
     return Boxes(squares=found.squares[:, None].repeat(rows, 1), largest=found.largest[:, None].repeat(rows, 1))
+
+
+def _largest(along: Along | None, begins: Sequence[int], ends: Sequence[int]) -> np.ndarray:
+    """Return a bound on the largest share of one node in sums of neighbours, [1, sums]: 1 if it takes long to compute.
+
+    Args:
+        along: Strategy along an axis; None if each cell has separate noise.
+        begins, ends: First cell of each sum, and the cell after the last one.
+    """
+    if along is None or along.trivial or len(begins) * along.cells > BLOCK:
+        return np.ones((1, len(begins)))
+    ranges = zip(map(int, begins), map(int, ends), strict=True)
+    return _of_boxes(along, tuple((one,) for one in ranges)).largest[None]
 
 
 @lru_cache(maxsize=256)
