@@ -4,18 +4,19 @@
     python -m benchmarks.marginals variances windows   # some of them
 
 Parts: variances (one window, compared with ResidualPlanner's optimum), peers (errors of ResidualPlanner and HDMM),
-windows (one release over 365 windows, compared with single cells), coverage (of intervals in 2,000 releases), million
-(time and memory).
+trees (weights of levels compared with bounds), windows (one release over 365 windows, compared with single cells),
+coverage (of intervals in 2,000 releases), million (time and memory).
 """
 
 import argparse
 from collections.abc import Callable
 
-from benchmarks.marginals import compared, coverage, million
+from benchmarks.marginals import compared, coverage, million, trees
 
 PARTS: dict[str, Callable[[], str]] = {
     "variances": compared.variances,
     "peers": compared.peers,
+    "trees": trees.table,
     "windows": compared.windows,
     "coverage": coverage.table,
     "million": million.table,

@@ -119,7 +119,7 @@ def planned_error(asked: Asked, mechanism: Mechanism) -> float:
 def windows() -> str:
     """Compare one release of levels over 365 windows, entries with at most 4 changes, epsilon = 1, delta = 1e-9."""
     lines = ["| query | noise | numbers | stddev | single cells | variance divided by |", "|---|---|---|--:|--:|--:|"]
-    for name, query in (("Adult", _adult()), ("tracts", _tracts())):
+    for name, query in (("Adult", _adult()), ("tracts", tracts())):
         for mechanism in MECHANISMS:
             (ours, grid), (single, _) = (
                 part_of(query, over, mechanism=mechanism, windows=365) for over in (query.over, CellChoice())
@@ -144,7 +144,7 @@ def _adult() -> Query:
     )
 
 
-def _tracts() -> Query:
+def tracts() -> Query:
     """Return a query of 85,374 tracts in 3,162 counties and 51 states, with sizes as uneven as those of the US."""
     random = np.random.default_rng(2020)
     counties = random.multinomial(3_162 - 51, random.dirichlet(np.full(51, 2.0))) + 1
