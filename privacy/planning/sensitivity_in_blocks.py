@@ -4,8 +4,8 @@ Under `AtOnce(n, changes=k, block=v)` time is divided into blocks of v windows, 
 on. The counted state of a unit follows its state for k - 1 changes in a block and is then held; at the end of the
 block's last window it is the state again, which is a change too: at most k in a block. Neighbours
 (privacy.protection.Span) have the same states at all ends of windows except some consecutive ones, which lie in two
-consecutive blocks. So the counted states are the same outside these two blocks, and inside them the two courses x and
-x' change at most 2 k times each; the unit can be present in both at once.
+consecutive blocks. So the counted states are the same outside these two blocks, and inside them the two trajectories x
+and x' change at most 2 k times each; the unit can be present in both at once.
 
 Their difference C (x - x') is bounded in two ways, and the smaller is charged (docs/proofs/strategies.md#blocks):
 
@@ -17,13 +17,14 @@ Their difference C (x - x') is bounded in two ways, and the smaller is charged (
     by boundaries   they are apart at 2 v - 1 ends of windows, charged as 2 v: the norm of such a span (norm_apart). Its
                     states are differences: of two entries at once, or in one cell as long as the interval.
 
-An owner's n entries change at the ends of the same at most 2 k windows. So its course is the sum of those of n entries,
-each of which is bounded as above, and all norms are n times as large: n entries that move together reach this. A unit
-that counts once in each cell is in at most m = min(n, cells) cells at once, whose squares add up: its states are
+An owner's n entries change at the ends of the same at most 2 k windows. So its trajectory is the sum of those of n
+entries, each of which is bounded as above, and all norms are n times as large: n entries that move together reach this.
+A unit that counts once in each cell is in at most m = min(n, cells) cells at once, whose squares add up: its states are
 sqrt(m) times as large in L2, and as far apart, and m times in L1.
 
-`entered` and `left`: each course has at most 2 k events of each entry, in as many windows, so that the norms of both
-are charged as those of two entries, or 2 n, in the same windows. The windows of both may differ: at most 4 k of 2 v.
+`entered` and `left`: each trajectory has at most 2 k events of each entry, in as many windows, so that the norms of
+both are charged as those of two entries, or 2 n, in the same windows. The windows of both may differ: at most 4 k of 2
+v.
 
 Source: own result; the norms are those of privacy.planning.sensitivity and privacy.planning.sensitivity_in_span.
 """
@@ -92,7 +93,7 @@ def squared_in_blocks(strategy: Strategy, unit: Contribution) -> float:
 
 
 def events_in_blocks(unit: Contribution) -> tuple[int, int, tuple[int, int]]:
-    """Return the most windows with events of one course, and of any; and the norms of the events of both in one."""
+    """Return the most windows with events of one trajectory, and of any; and the norms of the events of both in one."""
     changes, boundaries = _blocks(unit)
     events, met = min(changes, boundaries), min(2 * changes, boundaries)
     if unit.distinct and unit.over is None:  # events are not negative, so the squares of both add up
