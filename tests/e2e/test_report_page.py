@@ -452,6 +452,10 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     Select(elsewhere.find_element(By.CSS_SELECTOR, f"#query-{jobs} .controls select")).select_by_visible_text("f")
     elsewhere.find_element(By.CSS_SELECTOR, f"#query-{jobs} .pictured .plot").send_keys(Keys.ARROW_DOWN, Keys.ENTER)
     below = text(elsewhere, f"#query-{jobs} .pictured .said")
+    elsewhere.find_element(By.CSS_SELECTOR, f"#query-{jobs} .pictured .plot").send_keys(
+        *[Keys.ARROW_DOWN] * 2, Keys.ENTER
+    )
+    leaf_over_time = text(elsewhere, f"#query-{jobs} .large figcaption")
     table = text(elsewhere, f"#query-{people} .crossed tbody tr:last-child")
     together = text(elsewhere, f"#query-{people} .total")
 
@@ -479,6 +483,7 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     assert abs(float(found[1].replace(",", "")) - (sum(lines) - sum(inside))) <= 4
     assert float(edges[-1]) >= max(inside) > float(edges[-2])
     leaf = data_of_jobs["series"][0]["cells"][0]
+    assert leaf_over_time == "jobs, level: f, Hof"
     assert below.startswith(f"Largest: Munich: {told(leaf, -1)}.")
     assert re.fullmatch(r"all [\d,]+ ± [\d.]+ [\d,]+ ± [\d.]+ [\d,]+ ± [\d.]+", table)
     assert logged(elsewhere) == []

@@ -37,7 +37,7 @@ slackwater.pictures.hierarchy = (query, { choose }) => {
   }
 
   const draw = (state, room, title, printed) => {
-    const { series, window } = state, here = path.at(-1);
+    const { series, window, choice } = state, here = path.at(-1);
     const trail = element("nav", { class: "trail", "aria-label": `Place in the hierarchy of ${query.name}` });
     path.forEach((one, step) => {
       const name = one?.node[0] ?? key;
@@ -59,6 +59,6 @@ slackwater.pictures.hierarchy = (query, { choose }) => {
   };
   // The node above the bars, with its name.
   const total = ({ series, choice }) => path.at(-1) && lines(series).get(text(placed(choice, path.at(-1).node[0])));
-  const called = () => (path.length > 1 ? path.at(-1).node[0] : "All cells");
+  const called = ({ choice }) => (path.length > 1 ? path.at(-1).node[0] : ["All cells", ...choices[choice].filter((value) => value !== "all")].join(", "));
   return Object.assign(draw, { total, root: called, choices: choices.map((choice) => label(choice)), items, message });
 };
