@@ -28,6 +28,9 @@ Coins = NDArray[np.bool_]
 FAILURE = 1e-3
 TRIALS = 50_000_000
 LARGEST_CALL = 2**20
+FARTHEST = 3.5
+"""Standard deviations above its mean that the log-likelihood ratio of any feasible number of releases often has."""
+
 CLAIM_FAILURE = 1e-6
 """Failure probability of the bound that contradicts a claim, so that a correct program passes."""
 
@@ -52,7 +55,7 @@ def check_membership(seeker: Search, *, seconds: tuple[float, float], trials: in
     counts, bound, began = np.zeros((2, BINS), dtype=np.int64), 0.0, process_time()
     least, most = (began + limit for limit in seconds)
     half = min(claim, distance.planned) / 2
-    while not counts.any() or process_time() < (most if bound < half < distance.cost else least):
+    while not counts.any() or process_time() < (most if bound < half < distance.noticed(FARTHEST) else least):
         counts += tally(_scores(parts), distance.cost)
         bound = _bound(counts, distance, FAILURE)
         if counts.sum() >= trials:

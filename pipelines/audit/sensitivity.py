@@ -90,13 +90,16 @@ class Distance:
         """The cost as a share of that of the plan's norms."""
         return self.cost / self.planned if self.planned else 0.0
 
-    @property
-    def clarity(self) -> float:
-        """The loss that a reader notices in about a million releases: a loss that many values share rarely adds up.
+    def noticed(self, deviations: float) -> float:
+        """Return the loss that a reader notices in releases whose log-likelihood ratio is far above its mean.
 
-        The log-likelihood ratio has half of `squares` as its mean, and about `squares` as its variance.
+        A loss that many values share rarely adds up: the mean of the ratio is half of `squares`, and its variance is
+        about `squares`.
+
+        Args:
+            deviations: Number of standard deviations above the mean; 2.3 are common among a million releases.
         """
-        return min(self.cost, self.squares / 2 + DEVIATIONS * self.squares**0.5) if self.pure else self.cost
+        return min(self.cost, self.squares / 2 + deviations * self.squares**0.5) if self.pure else self.cost
 
     def faults(self, times: int) -> list[str]:
         """Return what exceeds a bound, for neighbours that are `times` as far apart as the plan protects."""
@@ -203,7 +206,9 @@ class Search:
         self.faults.update(found.faults(life.times))
         if life.times == 1 and (self.worst is None or found.cost > self.worst[1].cost):
             self.worst = life, found
-        if life.times == 1 and (self.clearest is None or found.clarity > self.clearest[1].clarity):
+        if life.times == 1 and (
+            self.clearest is None or found.noticed(DEVIATIONS) > self.clearest[1].noticed(DEVIATIONS)
+        ):
             self.clearest = life, found
         return found
 

@@ -31,6 +31,9 @@ CERTAIN = 2**50
 
 REACH = 60
 
+NEGLIGIBLE = 30
+"""Logarithm of the share of a sum that its last terms may have at most."""
+
 MOVED = 1000
 """Noise of a threshold that must move a decision by as much."""
 
@@ -103,6 +106,9 @@ def log_chance(rule: Rule, scales: Scales, over: Sketcher, levels: Ints, flags: 
         levels: Exact levels, int64 [windows, cells].
         flags: Whether each window is sampled.
         values: Published values of sampled windows, int64 [windows, cells].
+
+    Returns:
+        Not a number if it is too small for the sum over a threshold's noise.
     """
     carry: AdaptiveCarry | None = None
     total, held = 0.0, None
@@ -192,5 +198,11 @@ def _log_at_least(k: Ints, scale: float) -> Floats:
 
 
 def _log_sum(logs: Floats) -> float:
+    """Return the logarithm of a sum over a threshold's noise; not a number if terms beyond `REACH` would matter.
+
+    The terms are log-concave in the noise, so those beyond an end are negligible if the last one is.
+    """
     top = float(logs.max())
+    if max(float(logs[0]), float(logs[-1])) > top - NEGLIGIBLE:
+        return math.nan
     return top + math.log(float(np.exp(logs - top).sum()))

@@ -43,6 +43,14 @@ def test_what_the_rule_never_publishes_has_no_chance():
     assert chance(RULE, [[0, 0]], (False,), [[0, 0]]) == -np.inf
 
 
+@pytest.mark.parametrize(("far", "known"), [(100, True), (100_000, False)])
+def test_a_chance_that_needs_more_of_a_threshold_than_is_added_up_is_unknown(far, known):
+    """A repeated window that is far from the published values; added up to an end, losses would be too large."""
+    levels = [[0, 0], *([[0, far]] * 2)]
+
+    assert np.isnan(chance(DECIDING[1], levels, (True, False, False), np.zeros((3, 2)))) != known
+
+
 def wrong(rule, *, noise="laplace"):
     """Return what is wrong with the decisions of two neighbours, whose second distance is a sensitivity larger."""
     scales = scales_for(rule, budget=1.0, sensitivity=3, over=OVER, noise=noise)
