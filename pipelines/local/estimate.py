@@ -25,7 +25,7 @@ from pipelines.epochs.failures import failure
 from pipelines.epochs.flags import begin_pipeline, options_of
 from pipelines.local import quality
 from pipelines.local.survey import Survey, read_survey
-from pipelines.spec.times import now
+from pipelines.spec.times import end_name, now
 from privacy.counted import counted
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.drafts import drafted, own_folder
@@ -84,7 +84,7 @@ class SurveyEstimates(Value):
     def told(self) -> str:
         """Return the lines about reports that were counted and left out."""
         where = "" if self.file is None else f" in {self.file}"
-        head = f"{self.release}: {counted(self.table.num_rows, 'number')} up to {self.until}"
+        head = f"{self.release}: {counted(self.table.num_rows, 'number')} up to {end_name(self.until)}"
         lines = [f"{head} from {counted(self.counts.counted, 'report')}{where}"]
         if empty := self.table["value"].null_count:
             lines.append(f"  {empty:,} of them are empty: there are no reports to compute them from")

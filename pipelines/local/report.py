@@ -21,6 +21,7 @@ from pipelines.pages.charts import Chart, Times, chart_data
 from pipelines.pages.noise import NAMED, noise_section
 from pipelines.pages.numbers import Numbers, signal
 from pipelines.spec.durations import length_text
+from pipelines.spec.times import end_name
 from privacy.counted import counted
 from privacy.local.document import digest
 from privacy.series import Series
@@ -52,7 +53,7 @@ class ReportedSurvey(Value):
 
     def text(self) -> str:
         """Return the text that `slackwater local report` prints."""
-        head = f"{self.release}: results up to {self.until}, as a page in {self.file}"
+        head = f"{self.release}: results up to {end_name(self.until)}, as a page in {self.file}"
         return "\n".join([head, *(f"  warning: {one}" for one in self.warnings)])
 
 
@@ -136,7 +137,7 @@ def _page(survey: Survey, found: Sequence[Numbers], signals: Sequence[dict[str, 
         f"<h1>{html.text(survey.release)}</h1>\n",
         html.paragraph(
             f"{counted(sum(one.value.size for one in found), 'number')} from {counted(windows, 'window')} of "
-            f"{length_text(survey.every)}, up to {_day(survey.until(windows))}, from reports that "
+            f"{length_text(survey.every)}, up to {end_name(survey.until(windows))}, from reports that "
             f"{counted(survey.people, 'device')} randomised. Only a device knows its answers: {budget} for all that it "
             "ever sends.",
             role="lead",
@@ -167,11 +168,6 @@ def _page(survey: Survey, found: Sequence[Numbers], signals: Sequence[dict[str, 
         for one in found
     ]
     return html.page(f"{survey.release}: results", parts, data={"queries": drawn})
-
-
-def _day(moment: str) -> str:
-    """Return a moment as a date, without the time if it is midnight."""
-    return moment.removesuffix("T00:00:00Z")
 
 
 def _kind(place: int, kind: str, survey: Survey, signals: Sequence[dict[str, Any]]) -> str:

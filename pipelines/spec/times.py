@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, date, datetime, timedelta
 
-from transforms.common.dates import utc_name
+from transforms.common.dates import moment_name, utc_name
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -83,3 +83,12 @@ def people_time(text: str) -> str:
     """
     moment = microseconds(parse_time(text))
     return utc_name(moment - moment % 1_000_000)
+
+
+def end_name(text: str) -> str:
+    """Return a time in ISO 8601 as people write the end of a period.
+
+    >>> end_name("2025-06-23T00:00:00Z")
+    'the end of 22 June 2025'
+    """
+    return moment_name(microseconds(parse_time(text)))

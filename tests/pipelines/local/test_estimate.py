@@ -106,7 +106,7 @@ def test_reports_of_devices_become_estimates(command: Command) -> None:
     assert printed[0].split() == ["kind", "window", *numbers.column_names[3:]]
     assert [line.split(maxsplit=1)[1].partition("  ")[0] for line in printed[1:3]] == ["the end of 12 January 2025"] * 2
     assert printed[13] == ""
-    assert printed[14] == f"employment: 12 numbers up to 2025-01-27T00:00:00Z from {said['counted']:,} reports"
+    assert printed[14] == f"employment: 12 numbers up to the end of 26 January 2025 from {said['counted']:,} reports"
     assert printed[15] == "  left out: 1 report that no device of this survey sends (reports/0.parquet: 1)"
     assert printed[16] == "  left out: 1 report of another design (reports/0.parquet: 1)"
     assert printed[17] == "  left out: 1 report that came again"

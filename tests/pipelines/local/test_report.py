@@ -41,7 +41,7 @@ def test_the_page_states_the_promise_and_marks_numbers_that_are_mostly_noise(fil
     assert "With delta 1e-06 and 90,000 people, 0.09 of them have a report in the open, on average." in told
     assert "A typical half width is 4.4 % for level, 4.4 % for change of 90,000 people." in told
     assert f"Design {digest(survey.design)}" in told
-    assert (document["until"], "up to 2025-06-23, from reports" in told) == ("2025-06-23T00:00:00Z", True)
+    assert (document["until"], "up to the end of 22 June 2025, from reports" in told) == ("2025-06-23T00:00:00Z", True)
     assert f"{2 * 3 * WINDOWS} numbers from {WINDOWS} windows of 7 days" in told
     noisy = [one["noisy"] for one in document["signals"]]
     assert noisy == [False, False, True, True, True, True]
