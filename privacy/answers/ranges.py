@@ -53,9 +53,9 @@ def half_widths(distribution: NoiseDistribution, in_time: InTime, of: Boxes, con
     if of.cells is not None and in_time.weight is not None:
         samples = round(in_time.squares / in_time.weight**2) * of.cells
         return np.array([in_time.weight * distribution.half_width(int(each), confidence) for each in samples])
-    spread = np.clip(np.floor((1 + 1e-9) / (in_time.largest * of.largest)), 1, MOST).astype(np.int64)
-    unit = 2 ** np.maximum(np.floor(np.log2(spread)).astype(np.int64) + 1 - DIGITS, 0)
+    spread = np.clip((1 + 1e-9) / (in_time.largest * of.largest), 1, MOST)
+    unit = np.where(spread < 2, 1 / 8, 2.0 ** np.maximum(np.floor(np.log2(spread)) + 1 - DIGITS, 0))
     kinds, place = np.unique(spread // unit * unit, return_inverse=True)  # each an upper bound
-    half = np.array([half_width_by_spread(distribution, int(kind), confidence) for kind in kinds])
+    half = np.array([half_width_by_spread(distribution, float(kind), confidence) for kind in kinds])
     widths: Floats = norms * half[place]
     return widths

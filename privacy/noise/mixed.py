@@ -4,11 +4,15 @@ Numbers gathered from nodes over cells (privacy.cells) have different weights in
 privacy.noise.weighted treats each separately. Let S = sum of a_i Z_i with the squares of a adding up to 1, none above
 1 / m, m an integer.
 
+If a weight has more than half of the squares, m may be a fraction between 1 and 2.
+
 *Continuous.* Laplace noise of scale b is b sqrt(2 E) N with E exponential of mean 1 and N normal. So the sum is b
 sqrt(2 V) N with V = sum of a_i^2 E_i. Weights (1/m, ..., 1/m) majorise the a_i^2, so V is below G, the mean of m
 exponentials, in convex order (Marshall and Olkin), and for every convex g >= f
 
     Pr[|sum| >= t b sqrt 2] = E f(V) <= E g(V) <= E g(G),    f(v) = erfc(t / sqrt(2 v)).
+
+For m between 1 and 2, (1/m, 1 - 1/m) majorises them, and G is the sum of two exponentials of these means.
 
 f is convex up to v = t^2 / 3 and concave beyond, so g is f up to that point and its tangent from there on.
 
@@ -64,12 +68,12 @@ def spreads_of_gathered(
     return np.sqrt(variances * distribution.variance), half * np.sqrt(variances)
 
 
-def half_width_by_spread(distribution: NoiseDistribution, spread: int, confidence: float) -> float:
+def half_width_by_spread(distribution: NoiseDistribution, spread: float, confidence: float) -> float:
     """Return h with Pr[|S| <= h] >= confidence for all weights whose squares add up to 1, none above 1 / spread.
 
     Args:
         distribution: the noise of one node.
-        spread: m, a positive integer.
+        spread: m, a positive integer, or between 1 and 2.
         confidence: between 0 and 1.
 
     >>> from privacy.noise.distributions import DiscreteLaplace
@@ -78,12 +82,14 @@ def half_width_by_spread(distribution: NoiseDistribution, spread: int, confidenc
     [2164, 1984, 1964]
     """
     at_least("spread", spread, 1)
+    if spread > 2 and spread != int(spread):
+        raise ValueError(f"spread={spread}: a whole number, or between 1 and 2")
     proportion("confidence", confidence)
     return _half_width(distribution.scale, min(spread, MOST), confidence)
 
 
 @lru_cache(maxsize=1024)
-def _half_width(scale: float, spread: int, confidence: float) -> float:
+def _half_width(scale: float, spread: float, confidence: float) -> float:
     lost = 1 - confidence
     return min(
         math.sqrt(2) * scale * _quantile(spread, lost * (1 - math.exp(-margin * margin))) + margin for margin in MARGINS
@@ -91,7 +97,7 @@ def _half_width(scale: float, spread: int, confidence: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _quantile(spread: int, tail: float) -> float:
+def _quantile(spread: float, tail: float) -> float:
     """Return some t, nearly the least, with E g(G) <= tail."""
     high = 1.0
     while _bound(high, spread) > tail:
@@ -101,15 +107,27 @@ def _quantile(spread: int, tail: float) -> float:
     )
 
 
-def _bound(t: float, spread: int) -> float:
+def _bound(t: float, spread: float) -> float:
     """Return E g(G), rounded up."""
-    from scipy.special import erfc, gammainc, gammaincc  # slow to import
+    from scipy.special import erfc  # slow to import
 
     turn = t * t / 3
     ends = np.linspace(0.0, turn, STEPS + 1)
-    mass = np.diff(gammainc(spread, spread * ends))
+    mass = -np.diff(_beyond(ends, spread)[0])
     value = math.erfc(t / math.sqrt(2 * turn))
     slope = t / math.sqrt(2 * math.pi) * math.pow(turn, -1.5) * math.exp(-1.5)
-    beyond, mean_beyond = (float(gammaincc(spread + more, spread * turn)) for more in (0, 1))
+    beyond, mean_beyond = (float(each[0]) for each in _beyond(ends[-1:], spread))
     convex: float = float(erfc(t / np.sqrt(2 * ends[1:])) @ mass)
     return convex + (value - slope * turn) * beyond + slope * mean_beyond
+
+
+def _beyond(ends: Floats, spread: float) -> tuple[Floats, Floats]:
+    """Return Pr[G > x] and the mean of G where G > x, times that, for each x of `ends`."""
+    from scipy.special import gammaincc  # slow to import
+
+    if not 1 < spread < 2:
+        return gammaincc(spread, spread * ends), gammaincc(spread + 1, spread * ends)
+    large, small = 1 / spread, 1 - 1 / spread
+    parts = [mean * np.exp(-ends / mean) / (large - small) for mean in (large, small)]
+    more: Floats = large * parts[0] - small * parts[1]
+    return parts[0] - parts[1], ends * (parts[0] - parts[1]) + more

@@ -213,6 +213,15 @@ def test_half_widths_by_spread_are_valid_for_unequal_weights(weights):
     assert found > half_width(noise, sizes, 0.95) / 1.01
 
 
+@pytest.mark.parametrize("share", [0.52, 0.6, 0.8])
+@pytest.mark.parametrize("others", [1, 400])
+def test_half_widths_of_a_node_with_more_than_half_of_the_noise_are_valid_and_close(share, others):
+    """With one other node this is the worst case; with many small ones intervals hold at most 96 % of the time."""
+    noise, counts = DiscreteLaplace(1000.0), np.array([others, 1])
+    exact = half_width(noise, np.sqrt([(1 - share) / others, share]), 0.95, counts=counts)
+    assert exact / 1.005 < half_width_by_spread(noise, 1 / share, 0.95) < 1.05 * exact
+
+
 def test_errors_of_numbers_gathered_over_cells_follow_their_weights_in_time():
     """One heavy weight has the widest interval, and each interval covers the noise of its nodes in time."""
     noise, weights = DiscreteLaplace(1000.0), [np.array([2.0]), np.array([3.0, 1.0]), np.full(16, 0.5)]
