@@ -75,6 +75,8 @@ def residuals(asked: Asked, changes: int) -> tuple[Residuals | None, float]:
     several = [axis for axis, size in enumerate(shape) if size > 1]
     subsets = (kept for size in reversed(range(len(several))) for kept in combinations(several, size))
     kept = [one for one in subsets if any(set(one) <= set(table) for table in asked.kept[1:])]
+    if not kept:
+        return None, math.inf
     errors, charges = _errors(asked, kept), _charges(shape, kept, changes)
 
     def cost(precisions: Floats) -> float:
