@@ -28,7 +28,7 @@ Coins = NDArray[np.bool_]
 FAILURE = 1e-3
 TRIALS = 50_000_000
 LARGEST_CALL = 2**20
-FARTHEST = 3.5
+FARTHEST = 3.0
 """Standard deviations above its mean that the log-likelihood ratio of any feasible number of releases often has."""
 
 CLAIM_FAILURE = 1e-6
