@@ -113,7 +113,7 @@ class Weighing:
 
 
 def weighing(asked: Asked) -> Weighing:
-    """Return the error of the asked tables."""
+    """Return the error of the asked tables; intersections without a residual of their own add nothing to it."""
     closed = intersections(asked.kept)
     sets = [set(one) for one in closed]
     added = [math.prod(asked.shape) / asked.rows(kept) for kept in asked.kept]
@@ -124,7 +124,8 @@ def weighing(asked: Asked) -> Weighing:
     for one in reversed(closed):  # smaller ones first
         dimensions[one] = asked.rows(one) - sum(d for other, d in dimensions.items() if set(other) < set(one))
     wanted = np.array(asked.shares) / [asked.rows(kept) for kept in asked.kept]
-    return Weighing(sums, (sums @ wanted) * [dimensions[one] for one in closed])
+    errors = (sums @ wanted) * [dimensions[one] for one in closed]
+    return Weighing(sums[errors > 0], errors[errors > 0])
 
 
 def charges(asked: Asked, changes: int) -> tuple[Floats, Floats]:

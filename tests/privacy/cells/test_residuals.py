@@ -85,6 +85,9 @@ def test_residuals_are_not_used_for_spans_laplace_noise_and_small_gains():
 def test_tables_that_residuals_cannot_serve_are_left_to_blocks():
     """One has a single cell, one a marginal that repeats the cells, one contrasts with too large weights."""
     assert residuals(Asked((1,), ((0,), ()), (1.0, 1.0)), 1)[0] is None
+    for power in (1, 2):
+        choice = CellChoice(marginals=((0,), (0, 1), ()))
+        assert marginals_over((1, 2, 1), choice, power=power, changes=1, blocks=False)
     assert residuals(Asked((4, 1), ((0, 1), (0,)), (1.0, 1.0)), 1)[0] is None
     assert residuals(Asked((2000, 2000, 2), ((0, 1, 2), (0, 1)), (1.0, 1.0)), 1)[0] is None
 
