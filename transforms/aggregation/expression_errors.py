@@ -24,10 +24,11 @@ MOST_QUOTED = 300
 def quoted(text: str) -> str:
     """Return a condition in quotation marks, cut if it is too long for a message.
 
-    >>> quoted("age > 3"), len(quoted("a" * 10_000)) < 310
-    ("'age > 3'", True)
+    >>> quoted("age > 3"), len(quoted("a" * 10_000)) < 310, len(quoted("\\0" * 300)) < 310
+    ("'age > 3'", True, True)
     """
-    return repr(text) if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]!r}..."
+    shown = repr(text)
+    return shown if len(shown) <= MOST_QUOTED + 2 else f"{shown[: MOST_QUOTED + 1]}{shown[0]}..."
 
 
 def not_parsed(text: str, at: int, message: str) -> str:
