@@ -145,7 +145,7 @@ def chart_document(
         rest="\u201cslackwater show\u201d has them all",
         whole=kind is not None and PICTURES[kind].whole and query.cells <= min(OVER, room),
     )
-    further = {"origin": query.name, "part": of, "within": within}
+    further = {"origin": query.name, "part": of, "within": within, "counts": query.measure.kind == "count"}
     if grid is not None:
         return _of_grid(subject, chart, grid, times, queries) | further
     found = chart_data(chart, numbers, times=times, queries=queries)

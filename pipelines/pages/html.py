@@ -120,7 +120,9 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
     )
 
 
-def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1) -> str:
+def table(
+    caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1, stacks: bool = False
+) -> str:
     """Return a table that scrolls separately if the page is too narrow.
 
     Args:
@@ -128,6 +130,7 @@ def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]]
         heading: Names of the columns.
         rows: Cells of each row. The first cell names the row.
         words: Number of columns from the left that are text; the others are numbers.
+        stacks: Whether a narrow page stacks the cells of a row, the last one first, each with the name of its column.
     """
     marks = ["" if place < words else "number" for place in range(len(heading))]
     head = "".join(
@@ -136,10 +139,15 @@ def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]]
     body = ""
     for row in rows:
         first, *others = row
-        cells = "".join(f"<td{_class(mark)}>{text(cell)}</td>" for cell, mark in zip(others, marks[1:], strict=True))
+        names = [f' data-name="{text(name)}"' if stacks else "" for name in heading[1:]]
+        cells = "".join(
+            f"<td{_class(mark)}{name}>{text(cell)}</td>"
+            for cell, mark, name in zip(others, marks[1:], names, strict=True)
+        )
         body += f'<tr><th scope="row">{text(first)}</th>{cells}</tr>\n'
     return (
-        f'<div class="scrolls" tabindex="0" role="region" aria-label="{text(caption)}"><table>'
+        f'<div class="scrolls" tabindex="0" role="region" aria-label="{text(caption)}">'
+        f"<table{_class('stacks' * stacks)}>"
         f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n"
     )
 

@@ -136,6 +136,7 @@ def differences_table(stated: StatedQuery) -> str:
         ("number", "compared with", "difference", "interval", "is it real?"),
         [_difference_row(f"{kind}, " if several else "", one) for kind, one in found],
         words=5,
+        stacks=True,
     )
     note = html.paragraph(
         "A difference is real if its interval does not contain 0. Of 100 differences that are 0 without noise, at most "

@@ -69,6 +69,35 @@ def test_nothing_is_clipped_and_nothing_overlaps_on_a_screen(driver, width, dark
     assert logged(driver) == []
 
 
+def test_a_phone_shows_whether_changes_are_real_without_scrolling(driver):
+    resize(driver, 390)
+
+    tables = driver.find_elements(By.CSS_SELECTOR, "table.stacks")
+    (row, *_) = tables[0].find_elements(By.CSS_SELECTOR, "tbody tr")
+    cells = row.find_elements(By.CSS_SELECTOR, "th, td")
+    assert all(driver.execute_script("return arguments[0].scrollWidth <= innerWidth - 32", one) for one in tables)
+    assert min(cells, key=lambda one: one.rect["y"]) == cells[-1]
+    resize(driver, 1280)
+    assert len({one.rect["y"] for one in cells}) == 1
+
+
+def test_few_numbers_have_markers_and_dates_and_copies_name_them_once(driver):
+    resize(driver, 1280)
+    large = "#query-1 figure.large"
+
+    dates = [one.text for one in driver.find_elements(By.CSS_SELECTOR, f"{large} [aria-label^=x-axis] text")]
+    dots = driver.find_elements(By.CSS_SELECTOR, f"{large} [aria-label=dot] circle")
+    driver.find_element(By.CSS_SELECTOR, "#query-1 .charts summary").click()
+    copied = text(driver, "#query-1 .charts details caption")
+    months = driver.execute_script(MONTHS)
+
+    assert dates == ["1 Jan2026", "2 Jan", "3 Jan", "4 Jan"]
+    assert len(dots) == 4
+    assert copied == "walks, level"
+    assert (months[0], months[-1]) == ("Dec\n2025", "Dec")
+    assert months.count("Jan\n2026") == 1
+
+
 def test_nothing_is_clipped_on_paper(driver):
     resize(driver, 720, media="print")
     driver.execute_script("dispatchEvent(new Event('beforeprint'))")
@@ -109,7 +138,7 @@ def test_intervals_of_samples_are_bars_and_windows_with_new_numbers_dots(elsewhe
     assert (len(bars), len(circles)) == (2, 2)
     assert caption == (
         "Steps: the published number, repeated until new numbers are published. Dots: new numbers. Bars: 95 % "
-        "intervals, where they are known. Each date marks the start of a day."
+        "intervals, where they are known."
     )
     assert re.fullmatch(
         r"the end of 4 January 2026: ([\d.]+) \(repeated; new at the end of 3 January 2026, then [\d.]+ to [\d.]+\)",
@@ -359,6 +388,26 @@ return [...document.querySelectorAll('input, select, button, .plot, [role=region
 """JavaScript that lists visible controls and charts without a name for screen readers."""
 
 
+MONTHS = """
+const spans = d3.range(13).map((month) => [11, 11, 12].map((from) => Date.UTC(2025, from + month)));
+const series = { kind: "level", step: 1, width: 1, spans, cells: [{ v: spans }] };
+const { ticks, tickFormat } = slackwater.atPoints(series, 1000);
+return ticks.map(tickFormat);
+"""
+"""JavaScript that returns the labels of the ends of thirteen months."""
+
+
+FIRST = """
+const numbers = [[5, -9, 19], [50, 40, 60], [70, -10, 90], [60, 50, 70]];
+const lines = numbers.map(([v, lo, hi]) => ({ v: [v], lo: [lo], hi: [hi] }));
+const items = lines.map((line, at) => ({ name: "abcd"[at], line }));
+const { ranked, largest, apart } = slackwater;
+return [ranked({}, items, ({ line }) => line).map(({ name }) => name).join(""),
+  largest({}, { cells: lines }, 0, items, "Largest").join(" "), apart(9, 11, 5), apart(9, 19, 5)];
+"""
+"""JavaScript that returns the order of some cells, the message about them, and ends of bands."""
+
+
 STEPS = """
 const light = (colour) => {
   const linear = (one) => (one / 255 <= 0.04045 ? one / 255 / 12.92 : ((one / 255 + 0.055) / 1.055) ** 2.4);
@@ -403,7 +452,17 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
         scales = elsewhere.execute_script(STEPS)
         assert max(map(len, scales)) == 6
         for steps in scales:  # visible without hue
+            assert min(steps) > 25 or not dark  # lighter than the page
             assert min([abs(one - other) for one, other in pairwise(steps)], default=14) > 12
+    assert elsewhere.execute_script(FIRST) == [
+        "dbca",
+        "Largest of the cells that are not mostly noise: d: 60 (50 to 70). The intervals of b and c overlap this one. "
+        "2 of 4 cells cannot be distinguished from zero.",
+        *([7.5, 12.5], [9, 19]),
+    ]
+    fan = f"#query-{drawn['medians, quantiles'][0]} .pictured svg"
+    bands = elsewhere.find_elements(By.CSS_SELECTOR, f"{fan} [aria-label=area]")
+    assert len({one.get_attribute("fill") for one in bands}) == len(bands) == 3
     assert logged(elsewhere) == []
     assert elsewhere.execute_script("return performance.getEntriesByType('resource').length") == 0
     for place, one in drawn.values():

@@ -1,7 +1,7 @@
-// Listed keys: bars with intervals for a window, the largest first.
+// Listed keys: bars, or dots of means, with intervals for a window, in the order of the last one.
 "use strict";
 (() => {
-  const { element, number, tick, pixels, widest, readable, label, told, unsure, doubt, hatched, barsLegend, pictures } = slackwater;
+  const { element, number, tick, pixels, widest, readable, label, told, unsure, doubt, hatched, barsLegend, inOrder, pictures } = slackwater;
   const FEW = 20;
 
   function cut(text, room) {
@@ -28,17 +28,18 @@
     const above = shown.some(({ name }) => pixels(name) > room * 0.36), tall = above ? 42 : 24;
     const names = shown.map(({ name }) => (above ? cut(name, room - 24) : name)), left = above ? 20 : (widest(names) || 0) + 14;
     const sure = (place) => !unsure(query, line(place), window), known = places.filter((place) => line(place).lo[window] !== null);
-    const scale = across(d3.extent(query.zero ? [0, ...ends] : ends), room - left - 30), base = Math.max(0, scale.domain[0]);
-    const bar = (kept, fill) => Plot.barX(kept, { y: (place) => place, x1: base, x2: value, fill, insetTop: above ? 20 : 4, insetBottom: 4 });
+    const scale = across(d3.extent(query.zero ? [0, ...ends] : ends), room - left - 30);
+    const bar = (kept, fill) => Plot.barX(kept, { y: (place) => place, x1: 0, x2: value, fill, insetTop: above ? 20 : 4, insetBottom: 4 });
     const svg = Plot.plot({
       width: room, height: shown.length * tall + 40, marginLeft: left, marginRight: Math.max(24, widest(scale.ticks.map(tick)) / 2 + 8), marginTop: 6, marginBottom: 30,
       x: { label: null, grid: true, ...scale },
+      color: { type: "identity" },
       y: { label: null, type: "band", domain: places, padding: 0, tickSize: 0, tickFormat: (_, at) => (above ? "" : names[at]) },
       marks: [
-        bar(places.filter(sure), "var(--bar)"),
-        bar(places.filter((place) => !sure(place)), "black"),
+        ...(query.zero ? [bar(places.filter(sure), "var(--bar)"), bar(places.filter((place) => !sure(place)), "black")] : []),
         query.zero ? Plot.ruleX([0], { stroke: "var(--quiet)" }) : null,
         Plot.ruleY(known, { y: (place) => place, x1: (place) => line(place).lo[window], x2: (place) => line(place).hi[window], stroke: "var(--ink)", strokeWidth: 1.4, dy: above ? 8 : 0 }),
+        query.zero ? null : Plot.dot(places, { y: (place) => place, x: value, r: 4.5, dy: above ? 8 : 0, stroke: "var(--accent)", strokeWidth: 1.6, fill: (place) => (sure(place) ? "var(--accent)" : "var(--paper)") }),
         above ? Plot.text(places, { y: (place) => place, text: (place) => names[place], frameAnchor: "left", textAnchor: "start", dx: -16, dy: -11, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 4 }) : null,
       ],
     });
@@ -53,17 +54,17 @@
       mark: (place) => (place === null ? frame.attr("visibility", "hidden") : frame.attr("visibility", "visible").attr("y", band.apply(place))),
       text: (place) => `${shown[place].name}: ${told(series, line(place), window)}${sure(place) ? "" : `, ${doubt(query)}`}${further(shown[place])}`,
     });
-    return [...drawn, barsLegend(query, known.length > 0, !places.every(sure))];
+    return [...drawn, barsLegend(query, known.length > 0, !places.every(sure), !query.zero)];
   };
 
   pictures.bars = (query, { choose }) => {
     let few = FEW;
     return ({ series, window, order }, room, title, printed) => {
       const items = order.slice(0, few).map((cell) => ({ name: label(query.cells[cell]), line: series.cells[cell], cell }));
-      const more = element("button", { class: "more", type: "button" }, `Show ${Math.min(FEW, order.length - few)} more bars`);
+      const more = element("button", { class: "more", type: "button" }, `Show ${Math.min(FEW, order.length - few)} more cells`);
       more.addEventListener("click", () => { few += FEW; choose(null); });
       const drawn = slackwater.bars(query, series, window, items, { room, title, printed, choose: ({ cell }) => choose(cell) });
-      const note = element("p", { class: "note" }, `Ordered by the last window${items.length < order.length ? `: the ${items.length} largest of ${order.length}` : ""}.`);
+      const note = element("p", { class: "note" }, `${items.length < order.length ? `${items.length} of ${order.length} cells` : "Cells"} ${inOrder}.`);
       return [[...drawn, note, ...(few < order.length ? [more] : [])]];
     };
   };

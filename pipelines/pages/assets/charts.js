@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const FEW = 12; // small charts at first, and more at each press of the button
-  const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, toldWhole, ticks, pictures = {}, largest, named } = slackwater;
+  const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, toldWhole, ticks, atPoints, POINTS, thinnest, apart, pictures = {}, largest, named, ranked, inOrder } = slackwater;
 
   function chart(query, series, line, { width, height, large, domain, name }) {
     const points = line.v.map((value, place) => ({
@@ -16,19 +16,21 @@
     const known = points.flatMap((point) => [point.value, point.low, point.high]).filter((value) => value !== null);
     const [low = 0, high = 1] = domain ?? d3.extent(query.zero ? [0, ...known] : known);
     const vertical = scaled([low, high], Math.max(3, Math.floor(height / 45)));
-    const { unit, ...dates } = ticks(series, drawn.map((point) => point.time), width - vertical.marginLeft - 24);
+    const across = width - vertical.marginLeft - 24, { dated, ...dates } = atPoints(series, across) ?? ticks(series, drawn.map((point) => point.time), across);
+    const least = thinnest(vertical.y.domain, height - 44), thin = points.some((point) => point.low !== null && point.high - point.low < least);
+    const ends = { x: "time", y1: ({ low, high }) => apart(low, high, least)[0], y2: ({ low, high }) => apart(low, high, least)[1] };
+    const marked = points.length > POINTS && !series.repeated ? [] : points.filter((point) => point.value !== null && !point.repeated && (series.repeated ? large : points.length === 1 || !stepped(series)));
     const svg = Plot.plot({
       width, height, marginRight: 24, marginTop: 10, marginBottom: 34,
       x: { type: "utc", label: null, ...dates },
       ...vertical,
       marks: [
         alone
-          ? Plot.ruleX(points.filter((point) => point.low !== null), { x: "time", y1: "low", y2: "high", stroke: "var(--band)", strokeWidth: large ? 7 : 3 })
-          : Plot.areaY(drawn, { x: "time", y1: "low", y2: "high", fill: "var(--band)" }),
+          ? Plot.ruleX(points.filter((point) => point.low !== null), { ...ends, stroke: "var(--band)", strokeWidth: large ? 7 : 3 })
+          : Plot.areaY(drawn, { ...ends, fill: "var(--band)" }),
         query.zero ? Plot.ruleY([0], { stroke: "var(--line)" }) : null,
         Plot.lineY(drawn, { x: "time", y: "value", stroke: "var(--accent)", strokeWidth: large ? 1.4 : 1.1, curve: series.repeated ? "step-after" : "linear" }),
-        large && series.repeated ? Plot.dot(points.filter((point) => !point.repeated), { x: "time", y: "value", fill: "var(--accent)", r: 3 }) : null,
-        points.length === 1 ? Plot.dot(points, { x: "time", y: "value", fill: "var(--accent)", r: 3 }) : null,
+        Plot.dot(marked, { x: "time", y: "value", fill: "var(--accent)", r: large ? 3 : 2.2 }),
         Plot.dot(marks, { x: "time", y: "value", stroke: "var(--mark)", r: 5, strokeWidth: 2 }),
       ],
     });
@@ -47,7 +49,7 @@
     const summary = points.length
       ? `${name}: ${points.length} ${points.length === 1 ? "number" : "numbers"}, ${when(series, 0)} to ${when(series, last)}. From ${number(lows ?? null)} to ${number(highs ?? null)}; the last one ${told(series, line, last)}.`
       : `${name}: no numbers yet.`;
-    return [unit, ...readable(svg, {
+    return [{ dated, thin }, ...readable(svg, {
       summary, count: points.length, mark,
       nearest: (left) => d3.bisector((point) => point.time).center(points, x.invert(left)),
       text: (place) => `${when(series, place)}: ${toldWhole(series, line, place)}`,
@@ -155,7 +157,7 @@
     const [details, fill] = copied(query.name, () => {
       const now = line(state.cell);
       const rows = now.v.map((value, at) => [when(state.series, at), value, now.lo[at], now.hi[at]]);
-      return [`${query.name}, ${state.series.label}, ${name(state.cell)}`, ["when", "number", "95 % from", "to"], rows];
+      return [[query.name, state.series.label, ...(query.cells.length > 1 ? [name(state.cell)] : [])].join(", "), ["when", "number", "95 % from", "to"], rows];
     });
     large.hidden = Boolean(make && picture.whole);
     home.append(controls, pictured, ...(make ? [below] : []), large, note, many, more, details);
@@ -169,21 +171,21 @@
       redraw();
     }
 
-    // What the large chart draws, and nothing else; `unit`: what begins at its ticks.
-    function caption(drawn, unit) {
+    // What the large chart draws, and nothing else; `dated`: what its ticks are; `thin`: bands are wider than intervals.
+    function caption(drawn, { dated, thin }) {
       const known = drawn.lo.some((low) => low !== null), alone = drawn.v.some((value, at) => value !== null && drawn.lo[at] === null);
       return [
         state.series.repeated ? "Steps: the published number, repeated until new numbers are published. Dots: new numbers."
           : stepped(state.series) ? "Steps: the published number of each window."
             : `Line: the published number, at the end of its window${state.series.kind === "level" ? "" : "s"}.`,
-        known ? `${alone ? "Bars: 95\u00a0% intervals, where they are known" : "Band: 95\u00a0% intervals"}.` : "",
+        known ? `${alone ? "Bars: 95\u00a0% intervals, where they are known" : "Band: 95\u00a0% intervals"}${thin ? "; narrow ones are drawn wider, to be visible" : ""}.` : "",
         drawn.marks?.length ? "Large circle: stands out." : "",
-        unit ? `Each date marks the start of a ${unit}.` : "",
+        dated,
       ].filter((said) => said).join(" ");
     }
 
     // The cells of a window.
-    const ordered = () => (listed ? d3.sort(query.cells.keys(), (cell) => -(state.series.cells[cell].v.at(-1) ?? -Infinity)) : [...query.cells.keys()]);
+    const ordered = () => (listed ? ranked(query, query.cells.keys(), (cell) => state.series.cells[cell]) : [...query.cells.keys()]);
 
     // The largest number of all windows, if it is in another one; of what the picture shows.
     function peak(items) {
@@ -225,13 +227,13 @@
       drawPicture(printed);
       const wide = { width: all, height: Math.max(200, Math.min(320, all * 0.4)), large: true };
       const title = `${query.name}, ${state.series.label}${query.cells.length > 1 ? `: ${name(state.cell)}` : ""}`;
-      const [unit, ...plotted] = chart(query, state.series, line(state.cell), { ...wide, name: title });
-      large.replaceChildren(element("figcaption", {}, title), ...plotted, element("p", { class: "note" }, caption(line(state.cell), unit)));
+      const [signs, ...plotted] = chart(query, state.series, line(state.cell), { ...wide, name: title });
+      large.replaceChildren(element("figcaption", {}, title), ...plotted, element("p", { class: "note" }, caption(line(state.cell), signs)));
       const found = overview ? ordered().filter((cell) => name(cell).toLowerCase().includes(state.wanted)) : [];
       const shown = found.slice(0, state.few);
       const kept = query.cells.length < query.of ? ` The page has the ${query.cells.length} of ${query.of} ${query.called} with the largest numbers; ${query.rest}.` : "";
       const left = state.series.left ? ` Numbers before the last ${state.series.cells[0].v.length} are left out.` : "";
-      note.textContent = (overview ? `${shown.length} of ${found.length} ${query.called}${listed ? ", the largest first" : ""}.${kept}` : "") + left;
+      note.textContent = (overview ? `${shown.length} of ${found.length} ${query.called}${listed ? `, ${inOrder}` : ""}.${kept}` : "") + left;
       const values = shown.flatMap((cell) => { const one = state.series.cells[cell]; return [...one.v, ...one.lo, ...one.hi]; }).filter((value) => value !== null);
       const domain = state.same && shown.length ? d3.extent(query.zero ? [0, ...values] : values) : undefined;
       const columns = printed ? 3 : Math.max(1, Math.floor((all + 24) / (272 + 24)));

@@ -3,14 +3,17 @@
 Object.assign(slackwater, (() => {
   const { element, number, tick } = slackwater;
 
-  // Steps of equal lightness, so that they differ for all eyes and on paper; a dark page has them in reverse.
+  // Steps of equal lightness, so that they differ for all eyes and on paper. On a dark page the lowest one is the
+  // darkest, and lighter than the page and the hatching's ground.
   const ABOVE = ["#d0e6f2", "#84c5d9", "#4c9fc6", "#2b77af", "#1b518c", "#0f2f60"];
   const BELOW = ["#feddbb", "#f5ab71", "#e27a37", "#bb5314", "#88370c", "#54210a"];
+  const DARK_ABOVE = ["#014d7d", "#086eaf", "#478fd1", "#7fb0e8", "#b5d2f7", "#f0f6fe"];
+  const DARK_BELOW = ["#6d3c10", "#9c5413", "#c6722b", "#e5995d", "#f9c39b", "#fef3eb"];
   const SHARES = [0.25, 0.5, 0.75, 0.95, 0.995]; // of the numbers of a chart, at which a new colour begins
 
   const dark = (printed) => !printed && matchMedia("(prefers-color-scheme: dark)").matches;
-  function shades(of, count, printed) {
-    const tone = d3.piecewise(d3.interpolateLab, dark(printed) ? of.toReversed() : of), [low, high] = count > 2 ? [0, 1] : [0.2, 0.8];
+  function shades(of, count) {
+    const tone = d3.piecewise(d3.interpolateLab, of), [low, high] = count > 2 ? [0, 1] : [0.2, 0.8];
     return d3.range(count).map((step) => tone(count === 1 ? 0.4 : low + ((high - low) * step) / (count - 1)));
   }
 
@@ -51,9 +54,9 @@ Object.assign(slackwater, (() => {
   }
 
   // Colours of the numbers of some lines: of one number, and their legend.
-  function colouring(query, lines, printed) {
+  function colouring(query, lines, printed, series) {
     const { edges, margin } = stepped(query, lines), count = Math.max(1, edges.length - 1);
-    const [above, below] = [ABOVE, BELOW].map((of) => shades(of, count, printed)), inner = edges.slice(1, -1);
+    const [above, below] = (dark(printed) ? [DARK_ABOVE, DARK_BELOW] : [ABOVE, BELOW]).map((of) => shades(of, count)), inner = edges.slice(1, -1);
     const step = (value) => d3.bisectRight(inner, Math.abs(value));
     const lowest = d3.min(lines, (line) => d3.min(line.v.filter((value, at) => value !== null && !unsure(query, line, at))));
     const upper = d3.max(lines, (line) => d3.max(line.v.filter((value, at) => value !== null && !unsure(query, line, at))));
@@ -69,9 +72,10 @@ Object.assign(slackwater, (() => {
       return scales;
     }
     const how = edges.length > 2
-      ? `Colours change at quantiles of the numbers of all windows (25, 50, 75, 95 and 99.5 %)${margin ? `, at least a margin of error (${number(+margin.toPrecision(2))}) apart` : ""}; edges are rounded.`
+      ? `Each colour is a range of numbers, the same in all windows${margin ? ` and about as wide as the margin of error (${number(+margin.toPrecision(2))}) or wider` : ""}.`
       : edges.length && margin ? `One colour: the numbers differ by less than two margins of error, each ${number(+margin.toPrecision(2))}.` : "";
-    return { colour: (value) => (value < 0 ? below : above)[step(value)], legend, how };
+    const below0 = lowest < 0 && query.counts && ["level", "entered", "left"].includes(series?.kind) ? " A count is at least 0: numbers below it come from noise alone." : "";
+    return { colour: (value) => (value < 0 ? below : above)[step(value)], legend, how: how + below0 };
   }
 
   // Hatching for numbers that say nothing, in all charts; returns how a drawing refers to it.
@@ -91,13 +95,21 @@ Object.assign(slackwater, (() => {
     return d3.greatest(sure.length ? sure : known, (one, other) => one.line.v[window] - other.line.v[window]);
   }
 
+  // Some things with lines in the order of their last numbers, the largest first; those that say nothing come last.
+  function ranked(query, things, line) {
+    const last = (one) => line(one).v.length - 1, value = (one) => line(one).v.at(-1) ?? null;
+    return d3.sort(things, (one) => (value(one) === null ? 2 : +unsure(query, line(one), last(one))), (one) => -value(one));
+  }
+  const inOrder = "in the order of the last window, cells that are mostly noise last";
+
   // What only a screen can do: paper leaves it out.
   const hint = (text) => element("span", { class: "more" }, ` ${text}`);
 
   // One sign and what it means; the signs are classes of the style sheet.
   const key = (sign, text) => element("span", { class: "key" }, element("span", { class: `swatch ${sign}` }), text);
   const legend = (...keys) => element("div", { class: "legend" }, ...keys.filter((one) => one));
-  const barsLegend = (query, known, some) => legend(key("bar", "published number"), known && key("whisker", "95 % interval"), some && key("hatch", doubt(query)));
+  const barsLegend = (query, known, some, dots) =>
+    legend(key(dots ? "dot" : "bar", "published number"), known && key("whisker", "95 % interval"), some && key(dots ? "hollow" : "hatch", `mostly noise: ${doubt(query)}`));
 
-  return { unsure, doubt, colouring, hatched, topmost, hint, key, legend, barsLegend };
+  return { unsure, doubt, colouring, hatched, topmost, ranked, inOrder, hint, key, legend, barsLegend };
 })());

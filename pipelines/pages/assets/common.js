@@ -72,6 +72,14 @@ const slackwater = (() => {
     return { marginLeft: Math.max(46, widest(ticks.map(tick)) + 14), y: { label: null, grid: true, domain: scale.domain(), ticks, tickFormat: tick } };
   }
 
+  // The least height of a band that one sees, in units of a scale of some pixels, and ends of an interval as far apart.
+  const thinnest = ([low, high], pixels) => (5 * (high - low)) / pixels;
+  function apart(low, high, least) {
+    if (low === null) return [NaN, NaN];
+    const more = Math.max(0, least - (high - low)) / 2;
+    return [low - more, high + more];
+  }
+
   // A drawing as one stop of the keyboard; below it stands what the pointer, or an arrow key, is at.
   // Of `count` things: which is nearest to a place of the drawing, how one is marked (null: none), and what it says;
   // `arrows`: how far each arrow key goes. With `choose`, a click or Enter takes one. With `between`, dragging, or the
@@ -170,5 +178,5 @@ const slackwater = (() => {
     addEventListener("afterprint", () => redraws.forEach((redraw) => redraw()));
   }
 
-  return { data, span, when, element, number, tick, pixels, widest, scaled, readable, copied, drawAll };
+  return { data, span, when, element, number, tick, pixels, widest, scaled, thinnest, apart, readable, copied, drawAll };
 })();

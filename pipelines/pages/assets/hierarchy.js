@@ -1,7 +1,7 @@
 // A key with a hierarchy: the nodes below a node as bars; a bar leads further down, buttons lead up. The other keys have one cell.
 "use strict";
 slackwater.pictures.hierarchy = (query, { choose }) => {
-  const { data, element, label, told, largest, topmost, hint, bars } = slackwater;
+  const { data, element, label, told, largest, topmost, ranked, hint, bars } = slackwater;
   const { at, levels, values, choices } = query.picture, key = query.keys[at], count = values.length;
   const placed = (choice, name) => choices[choice].toSpliced(at, 0, name), text = (cell) => JSON.stringify(cell);
   // Lines of inner nodes are on the page as numbers of other parts of the query.
@@ -47,7 +47,7 @@ slackwater.pictures.hierarchy = (query, { choose }) => {
       back.addEventListener("click", () => { path = path.slice(0, step + 1); choose(null); });
       trail.append(back);
     });
-    const last = (one) => one.line.v.at(-1) ?? -Infinity, sorted = d3.sort(items(state), (one, other) => d3.descending(last(one), last(other)));
+    const sorted = ranked(query, items(state), (one) => one.line);
     const cell = (one) => query.cells.findIndex((other) => text(other) === text(placed(choice, one.node[0])));
     const drawn = bars(query, series, window, sorted, {
       room, printed, title: `${title} Nodes of ${here?.node[0] ?? key}.`,

@@ -53,7 +53,7 @@ slackwater.pictures.map = (query, { choose }) => {
     const { series, window, choice } = state, line = (place) => series.cells[choice * count + cellOf(place)];
     const drawn = places.filter((place) => line(place).v[window] !== null);
     const lost = (place) => unsure(query, line(place), window);
-    const tone = colouring(query, places.map(line), printed);
+    const tone = colouring(query, places.map(line), printed, series);
     const left = Math.max(46, widest(axes[up].texts) + 14), most_room = room - left - 24;
     const ratio = tall ? (tall * (north.at(-1) - north[0])) / (west.at(-1) - west[0]) : Math.max(0.35, Math.min(0.8, rows / columns));
     const width = Math.min(most_room, 620 / ratio), height = width * ratio;

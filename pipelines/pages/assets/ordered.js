@@ -66,7 +66,7 @@ slackwater.pictures.ordered = (query, { choose }) => {
   function overTime(state, room, printed) {
     const { series, choice } = state, windows = series.cells[0].v.length;
     const lines = series.cells.slice(choice * count, (choice + 1) * count);
-    const tone = colouring(query, lines, printed);
+    const tone = colouring(query, lines, printed, series);
     const canvas = element("canvas", { width: windows, height: count }), pen = canvas.getContext("2d");
     lines.forEach((one, cell) => one.v.forEach((value, window) => {
       if (value === null || unsure(query, one, window)) return; // transparent: hatching is below

@@ -5,9 +5,10 @@ Object.assign(slackwater, (() => {
 
   // ---- words: as in pipelines/pages/pictures/message.py
 
-  function overlapping(count) {
-    if (!count) return "No other interval overlaps this one.";
-    return `The interval${count > 1 ? "s" : ""} of ${number(count)} other cell${count > 1 ? "s" : ""} overlap${count > 1 ? "" : "s"} this one.`;
+  function overlapping(names) {
+    if (!names.length) return "No other interval overlaps this one.";
+    const whose = names.length > 2 ? `${number(names.length)} other cells` : names.join(" and ");
+    return `The interval${names.length > 1 ? "s" : ""} of ${whose} overlap${names.length > 1 ? "" : "s"} this one.`;
   }
 
   // The name of a cell: of ordered keys with the key, because an interval alone does not say of what it is.
@@ -26,8 +27,11 @@ Object.assign(slackwater, (() => {
     if (!known.length) return ["no numbers."];
     const top = topmost(query, known, window);
     const sure = known.filter(({ line }) => line.lo[window] !== null), low = top.line.lo[window];
-    const said = [`${called}: ${top.name}: ${told(series, top.line, window)}.`];
-    if (low !== null) said.push(overlapping(sure.filter((one) => one !== top && one.line.hi[window] >= low).length));
+    const chosen = known.some(({ line }) => line.v[window] > top.line.v[window]), shown = `${top.name}: ${told(series, top.line, window)}`;
+    const others = low === null ? [] : sure.filter((one) => one !== top && one.line.hi[window] >= low).map(({ name }) => name);
+    const said = [`${called}${chosen ? " of the cells that are not mostly noise" : ""}: ${shown}.`];
+    if (others.length > 2 && others.length > (sure.length - 1) / 2) said[0] = `No largest cell can be named: the intervals of ${number(others.length)} of ${number(sure.length - 1)} other cells overlap that of ${shown}.`;
+    else if (low !== null) said.push(overlapping(others));
     const lost = sure.filter(({ line }) => unsure(query, line, window)).length;
     if (lost) said.push(`${number(lost)} of ${number(known.length)} cell${known.length > 1 ? "s" : ""} ${query.within ? "have intervals wider than half of their range" : "cannot be distinguished from zero"}.`);
     return said;

@@ -1,7 +1,7 @@
 // Quantiles as a fan over time, each with its interval.
 "use strict";
 slackwater.pictures.quantiles = (query) => {
-  const { element, number, scaled, widest, readable, label, quantile, moment, when, told, ticks } = slackwater;
+  const { element, number, scaled, widest, readable, label, quantile, moment, when, told, ticks, atPoints, POINTS, thinnest, apart } = slackwater;
   const { shares, key } = query.picture;
   const short = (share) => (share === 0.5 ? "median" : `${number(100 * share)} %`);
   const rest = (cell) => label(query.cells[cell].filter((_, at) => at !== key));
@@ -10,12 +10,18 @@ slackwater.pictures.quantiles = (query) => {
   function changed(series, place, window) {
     const share = shares.includes(0.5) ? 0.5 : shares[0], line = series.cells[groups[place].find((cell) => +query.cells[cell][key] === share)];
     const said = [`${quantile(share)}: ${told(series, line, window)}.`];
-    if (line.v.length > 1 && line.lo[0] !== null && line.lo[window] !== null) {
-      const apart = line.lo[window] > line.hi[0] || line.hi[window] < line.lo[0];
-      said.push(`In the first window shown: ${told(series, line, 0)}. The two intervals ${apart ? "do not " : ""}overlap.`);
+    if (window && line.lo[0] !== null && line.lo[window] !== null) {
+      // Both 95 % intervals hold at once with at least 90 % probability, and so does this one of the difference.
+      const round = (end) => +end.toFixed(6) + 0, value = round(line.v[window] - line.v[0]);
+      const [low, high] = [round(line.lo[window] - line.hi[0]), round(line.hi[window] - line.lo[0])];
+      said.push(`In the first window shown: ${told(series, line, 0)}. Difference: ${value > 0 ? "+" : ""}${number(value)} (90 % interval ${number(low)} to ${number(high)}), ${low <= 0 && high >= 0 ? "not " : ""}larger than the noise.`);
     }
     return said.join(" ");
   }
+
+  // Bands that are next to each other differ: the median is the darkest, and two colours take turns on both sides of it.
+  const middle = shares.includes(0.5) ? shares.indexOf(0.5) : -1;
+  const tone = (at) => (at === middle ? "var(--accent)" : `var(--fan-${(at + (at > middle ? 1 : 0)) % 2})`);
 
   function fan({ series, choice }, room, title) {
     const lines = groups[choice].map((cell) => series.cells[cell]), windows = lines[0].v.length;
@@ -23,15 +29,16 @@ slackwater.pictures.quantiles = (query) => {
     const known = lines.flatMap((line) => [...line.v, ...line.lo, ...line.hi]).filter((value) => value !== null);
     const height = Math.max(220, Math.min(360, room * 0.42)), names = shares.map(short), right = widest(names) + 16;
     const axis = scaled(d3.extent(known), Math.floor(height / 45));
+    const least = thinnest(axis.y.domain, height - 44), ends = (line, window) => apart(line.lo[window], line.hi[window], least);
     const svg = Plot.plot({
       width: room, height, marginRight: right, marginTop: 10, marginBottom: 34,
-      x: { type: "utc", label: null, ...ticks(series, points.map(time), room - axis.marginLeft - right) },
+      x: { type: "utc", label: null, ...(atPoints(series, room - axis.marginLeft - right) ?? ticks(series, points.map(time), room - axis.marginLeft - right)) },
       ...axis,
       marks: [
-        ...lines.map((line) => Plot.areaY(points, { x: time, y1: (window) => line.lo[window] ?? NaN, y2: (window) => line.hi[window] ?? NaN, fill: "var(--band)" })),
-        ...lines.map((line, at) => Plot.lineY(points, { x: time, y: (window) => line.v[window] ?? NaN, stroke: "var(--accent)", strokeWidth: shares[at] === 0.5 ? 2.2 : 1.2 })),
-        windows === 1 ? lines.map((line) => Plot.dot([0], { x: time, y: () => line.v[0], fill: "var(--accent)", r: 3 })) : null,
-        windows === 1 ? lines.map((line) => Plot.ruleX([0], { x: time, y1: () => line.lo[0], y2: () => line.hi[0], stroke: "var(--accent)" })) : null,
+        ...lines.map((line, at) => Plot.areaY(points, { x: time, y1: (window) => ends(line, window)[0], y2: (window) => ends(line, window)[1], fill: tone(at), fillOpacity: at === middle ? 0.42 : 0.22 })),
+        ...lines.map((line, at) => Plot.lineY(points, { x: time, y: (window) => line.v[window] ?? NaN, stroke: tone(at), strokeWidth: at === middle ? 2.4 : 1.6 })),
+        ...(windows <= POINTS ? lines.map((line, at) => Plot.dot(points.filter((window) => line.v[window] !== null), { x: time, y: (window) => line.v[window], fill: tone(at), r: 3 })) : []),
+        windows === 1 ? lines.map((line, at) => Plot.ruleX([0], { x: time, y1: () => line.lo[0], y2: () => line.hi[0], stroke: tone(at) })) : null,
       ],
     });
     const [x, y] = [svg.scale("x"), svg.scale("y")];
@@ -40,7 +47,7 @@ slackwater.pictures.quantiles = (query) => {
       const value = lines[at].v.findLast((one) => one !== null);
       if (value === undefined) return;
       low = Math.min(low - 15, y.apply(value) + 4);
-      d3.select(svg).append("text").attr("x", room - right + 6).attr("y", low).attr("fill", "currentColor").attr("text-anchor", "start").text(names[at]);
+      d3.select(svg).append("text").attr("x", room - right + 6).attr("y", low).attr("fill", tone(at)).attr("text-anchor", "start").text(names[at]);
     });
     const cursor = d3.select(svg).append("line").attr("y1", 10).attr("y2", height - 34).attr("stroke", "currentColor").attr("stroke-dasharray", "2 2").attr("visibility", "hidden");
     return readable(svg, {
@@ -51,6 +58,6 @@ slackwater.pictures.quantiles = (query) => {
     });
   }
 
-  const draw = (state, room, title) => [[...fan(state, room, title), element("p", { class: "note" }, "Lines: quantiles. Bands: their 95 % intervals, each alone.")]];
+  const draw = (state, room, title) => [[...fan(state, room, title), element("p", { class: "note" }, "Lines: quantiles. Bands of the same colour: their 95 % intervals, each alone. An interval ends at edges of cells, so it changes in steps.")]];
   return Object.assign(draw, { choices: groups.map(([cell]) => rest(cell)), whole: true, message: (state) => changed(state.series, state.choice, state.window) });
 };

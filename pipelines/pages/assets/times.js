@@ -2,6 +2,7 @@
 "use strict";
 Object.assign(slackwater, (() => {
   const DAY = 86400000;
+  const POINTS = 10; // so few numbers have a marker each, and a tick each if there is room
   const { number, widest, span, when } = slackwater;
 
   const label = (cell) => cell.join(", ");
@@ -42,26 +43,46 @@ Object.assign(slackwater, (() => {
   // Moments whose labels, of at most two lines, fit next to each other in this width; whole days if windows are days.
   function ticks(series, times, width) {
     const [first, last] = [times[0], times.at(-1)];
-    const spread = times.length > 1 ? d3.utcTicks(first, last, Math.max(2, Math.floor(width / 60))) : times;
+    const spread = times.length > 1 ? d3.utcTicks(first, last, Math.max(4, Math.floor(width / 60))) : times;
     const days = daily(series) ? [...new Set(spread.map((time) => +d3.utcDay.floor(time)))].map((time) => new Date(time)) : spread;
     const found = days.filter((time) => time >= first);
     const all = (part) => found.every((time) => +part(time) === +time);
     const own = all(d3.utcYear) ? d3.utcFormat("%Y") : all(d3.utcMonth) ? d3.utcFormat("%b") : all(d3.utcDay) ? d3.utcFormat("%-d %b") : d3.utcFormat("%H:%M");
     const rest = all(d3.utcYear) ? () => "" : all(d3.utcDay) ? d3.utcFormat("%Y") : d3.utcFormat("%-d %b");
-    const labelled = (kept) => kept.map((time, place) => {
-      const more = rest(time);
-      return place && more === rest(kept[place - 1]) ? own(time) : `${own(time)}\n${more}`.trimEnd();
-    });
-    const fits = (kept) => {
-      const half = labelled(kept).map((text) => widest(text.split("\n")) / 2);
-      return kept.every((time, at) => !at || ((time - kept[at - 1]) / (last - first)) * width >= half[at] + half[at - 1] + 12);
-    };
-    let step = 1;
-    while (!fits(found.filter((_, at) => at % step === 0))) step += 1;
-    const kept = found.filter((_, at) => at % step === 0), labels = labelled(kept);
     const unit = all(d3.utcYear) ? "year" : all(d3.utcMonth) ? "month" : all(d3.utcDay) ? "day" : null;
-    return { ticks: kept, tickFormat: (_, place) => labels[place], unit };
+    return { ...fitted(found.map((time) => ({ time, own: own(time), more: rest(time) })), last - first, width), dated: unit ? `Each date marks the start of a ${unit}.` : "" };
   }
 
-  return { label, quantile, called, daily, stepped, moment, told, toldWhole, ticks };
+  // As many of some ticks, each with a label of at most two lines, as fit next to each other in this width.
+  function fitted(marks, length, width) {
+    const labelled = (kept) => kept.map(({ own, more }, place) => (place && more === kept[place - 1].more ? own : `${own}\n${more}`.trimEnd()));
+    const fits = (kept) => {
+      const half = labelled(kept).map((text) => widest(text.split("\n")) / 2);
+      return kept.every(({ time }, at) => !at || ((time - kept[at - 1].time) / length) * width >= half[at] + half[at - 1] + 12);
+    };
+    const every = (step) => marks.filter((_, at) => (marks.length - 1 - at) % step === 0);
+    let step = 1;
+    while (!fits(every(step))) step += 1;
+    const kept = every(step), labels = labelled(kept);
+    return { ticks: kept.map(({ time }) => time), tickFormat: (_, place) => labels[place] };
+  }
+
+  // Ticks at numbers, each with the name of its year or month; of few numbers also with its day, or with the last day or
+  // moment of its window. Null of others.
+  function atPoints(series, width) {
+    const count = series.cells[0].v.length, spans = d3.range(count).map((place) => span(series, place));
+    if (!count) return null;
+    const whole = daily(series) && [[d3.utcYear, "%Y", ""], [d3.utcMonth, "%b", "%Y"], [d3.utcDay, "%-d %b", "%Y"]]
+      .find(([unit]) => spans.every(([from, start, end]) => +unit.offset(unit.floor(series.kind === "level" ? start : from)) === +end));
+    if (count > POINTS ? !whole || whole[0] === d3.utcDay : !whole && stepped(series)) return null;
+    const [, own, more] = whole || (daily(series) ? [null, "%-d %b", "%Y"] : [null, "%H:%M", "%-d %b"]);
+    const marks = spans.map(([, , end], place) => {
+      const time = moment(series, place), named = new Date(daily(series) ? end - DAY : end);
+      return { time, own: d3.utcFormat(own)(named), more: d3.utcFormat(more)(named) };
+    });
+    const length = marks.at(-1).time - marks[0].time + (stepped(series) ? series.width : 0);
+    return { ...fitted(marks, length, width), dated: whole ? "" : `Each ${daily(series) ? "date is the last day" : "time is the end"} of a window.` };
+  }
+
+  return { label, quantile, called, daily, stepped, moment, told, toldWhole, ticks, atPoints, POINTS };
 })());

@@ -70,12 +70,18 @@ def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, call
     if not items:
         return ["no numbers."]
     top, line = _topmost(document, items, window)
-    said = [f"{called}: {top}: {told(line, window, shown.get('repeated'))}."]
-    known = [one for _, one in items if one["lo"][window] is not None]
-    if line["lo"][window] is not None:
-        said.append(_overlapping(sum(one["hi"][window] >= line["lo"][window] and one is not line for one in known)))
+    known, low = [one for one in items if one[1]["lo"][window] is not None], line["lo"][window]
+    chosen = any(one["v"][window] > line["v"][window] for _, one in items)
+    number = f"{top}: {told(line, window, shown.get('repeated'))}"
+    said = [f"{called}{' of the cells that are not mostly noise' * chosen}: {number}."]
+    others = [] if low is None else [name for name, one in known if one["hi"][window] >= low and one is not line]
+    if len(others) > 2 and len(others) > (len(known) - 1) / 2:
+        of = f"{len(others):,} of {len(known) - 1:,} other cells"
+        said = [f"No largest cell can be named: the intervals of {of} overlap that of {number}."]
+    elif low is not None:
+        said.append(_overlapping(others))
     within = document["within"]
-    unsure = sum(is_unsure(one["lo"][window], one["hi"][window], within) for one in known)
+    unsure = sum(is_unsure(one["lo"][window], one["hi"][window], within) for _, one in known)
     if unsure:
         what = (
             "cannot be distinguished from zero" if within is None else "have intervals wider than half of their range"
@@ -162,16 +168,22 @@ def _of_quantiles(document: dict[str, Any], cells: Sequence[dict[str, Any]], win
     place = next(at for at, label in enumerate(document["cells"]) if float(label[key]) == share)
     line = cells[place]
     said = [f"{quantile_name(share)}: {told(line, window)}."]
-    if len(line["v"]) > 1 and None not in (line["lo"][0], line["lo"][window]):
-        apart = line["lo"][window] > line["hi"][0] or line["hi"][window] < line["lo"][0]
-        said.append(f"In the first window shown: {told(line, 0)}. The two intervals {'do not ' * apart}overlap.")
+    if window % len(line["v"]) and None not in (line["lo"][0], line["lo"][window]):
+        low, high = line["lo"][window] - line["hi"][0], line["hi"][window] - line["lo"][0]
+        change, real = _number(line["v"][window] - line["v"][0]), not low <= 0 <= high
+        sign = "" if change.startswith("-") or change == "0" else "+"
+        said.append(
+            f"In the first window shown: {told(line, 0)}. Difference: {sign}{change} (90 % interval "
+            f"{_number(low)} to {_number(high)}), {'' if real else 'not '}larger than the noise."
+        )
     return said
 
 
-def _overlapping(count: int) -> str:
-    if count == 0:
+def _overlapping(names: Sequence[str]) -> str:
+    if not names:
         return "No other interval overlaps this one."
-    return f"The interval{'s' * (count > 1)} of {counted(count, 'other cell')} overlap{'s' * (count == 1)} this one."
+    whose = f"{len(names):,} other cells" if len(names) > 2 else " and ".join(names)
+    return f"The interval{'s' * (len(names) > 1)} of {whose} overlap{'s' * (len(names) == 1)} this one."
 
 
 def _interval(value: float, low: float, high: float) -> str:
@@ -179,4 +191,4 @@ def _interval(value: float, low: float, high: float) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.6f}".rstrip("0").rstrip(".")
+    return f"{round(value, 6) + 0.0:,.6f}".rstrip("0").rstrip(".")  # no negative zero

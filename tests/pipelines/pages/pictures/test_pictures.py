@@ -192,9 +192,11 @@ def test_main_messages_name_the_largest_cell_and_the_change_of_the_median(drawn)
 
     assert said["ages"].startswith("Largest: age [45, 50): ")
     assert "Largest cell: traffic, lat [44.984, 44.998), long [-93.288, -93.272): " in storm
-    assert "The intervals of 2 other cells overlap this one." in said["boxes"]
+    assert said["boxes"].count("traffic, lat [44.9") == 3
+    assert "[-93.288, -93.272) overlap this one." in said["boxes"]
     assert said["medians, quantiles"] == (
-        "Median: 42.8 (41.3 to 44.3). In the first window shown: 34 (32.5 to 35.5). The two intervals do not overlap."
+        "Median: 42.8 (41.3 to 44.3). In the first window shown: 34 (32.5 to 35.5). "
+        "Difference: +8.8 (90 % interval 5.8 to 11.8), larger than the noise."
     )
     assert said["wards"].startswith("Largest: ward 01: ")
     assert "No other interval overlaps this one." in said["wards"]
@@ -205,6 +207,27 @@ def test_main_messages_name_the_largest_cell_and_the_change_of_the_median(drawn)
     assert said["jobs"].startswith("Largest: Bavaria: 1,")
     assert said["rare"].endswith("(repeated, no known interval).")
     assert said["all"] == ""
+    assert said["jobs"].partition(". ")[2].startswith("The interval of Ulm overlaps this one.")
+    assert said["wait"].startswith(
+        "No largest cell can be named: the intervals of 21 of 21 other cells overlap that of age [35, 40): 29 (8 to 50)"
+    )
+
+
+def test_a_message_says_that_it_leaves_out_cells_that_are_mostly_noise() -> None:
+    line = [{"v": [value], "lo": [low], "hi": [high]} for value, low, high in ((50, 40, 60), (70, -10, 90), (9, 1, 17))]
+    document = {"picture": {"kind": "bars"}, "cells": [["a"], ["b"], ["c"]], "part": "", "within": None, "name": "q"}
+
+    said = message({**document, "series": [{"cells": line}]})
+
+    assert said == [
+        "Largest of the cells that are not mostly noise: a: 50 (40 to 60).",
+        "The interval of b overlaps this one.",
+        "1 of 3 cells cannot be distinguished from zero.",
+    ]
+
+
+def test_the_first_window_has_no_difference_from_itself(drawn) -> None:
+    assert message(drawn["medians, quantiles"], window=0) == ["Median: 34 (32.5 to 35.5)."]
 
 
 def test_repeated_windows_have_no_interval_of_a_sum(drawn) -> None:
