@@ -187,7 +187,7 @@ class _Stream:
 
     def __init__(self, part: LinearPart, components: int, stages: Stages) -> None:
         self._part, self._components = part, components
-        self._windows = max(2, stages.job.aggregation.timeline.windows)
+        self._windows = stages.job.aggregation.timeline.windows
         self._cells = part.over.cells if part.over is not None else max(1, STREAM // self._windows)
 
     def __call__(self, _: int) -> list[Ints]:
