@@ -53,7 +53,12 @@ def not_parsed(text: str, at: int, message: str) -> str:
         return "does not parse: it ends where a value, a column or a bracket is missing"
     word = re.search(r"(\w+)\s*$", before)
     named = word is not None and not word[1].isdecimal() and word[1].lower() not in _JOINS
-    hint = f'if {word[1]} is a column, write it in double quotes: "{word[1]}"' if word and named else "expected SQL"
+    short = word is not None and len(word[1]) <= MOST_QUOTED
+    hint = (
+        f'if {word[1]} is a column, write it in double quotes: "{word[1]}"'
+        if word and named and short
+        else "expected SQL"
+    )
     return f"does not parse at character {len(before) + 1}; {hint}"
 
 
