@@ -10,7 +10,7 @@ slackwater.pictures.quantiles = (query) => {
   function changed(series, place, window) {
     const share = shares.includes(0.5) ? 0.5 : shares[0], line = series.cells[groups[place].find((cell) => +query.cells[cell][key] === share)];
     const said = [`${quantile(share)}: ${told(series, line, window)}.`];
-    if (window && line.lo[0] !== null && line.lo[window] !== null) {
+    if (window && [line.v, line.lo].every((of) => of[0] !== null && of[window] !== null)) {
       // Both 95 % intervals hold at once with at least 90 % probability, and so does this one of the difference.
       const round = (end) => +end.toFixed(6) + 0, value = round(line.v[window] - line.v[0]);
       const [low, high] = [round(line.lo[window] - line.hi[0]), round(line.hi[window] - line.lo[0])];

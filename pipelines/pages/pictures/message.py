@@ -168,7 +168,7 @@ def _of_quantiles(document: dict[str, Any], cells: Sequence[dict[str, Any]], win
     place = next(at for at, label in enumerate(document["cells"]) if float(label[key]) == share)
     line = cells[place]
     said = [f"{quantile_name(share)}: {told(line, window)}."]
-    if window % len(line["v"]) and None not in (line["lo"][0], line["lo"][window]):
+    if window % len(line["v"]) and None not in (line[name][at] for name in ("v", "lo") for at in (0, window)):
         low, high = line["lo"][window] - line["hi"][0], line["hi"][window] - line["lo"][0]
         change, real = _number(line["v"][window] - line["v"][0]), not low <= 0 <= high
         sign = "" if change.startswith("-") or change == "0" else "+"

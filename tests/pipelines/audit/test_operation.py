@@ -5,7 +5,9 @@ import pytest
 import slackwater
 from pipelines.audit.audited import Audited, audit_page
 from pipelines.audit.findings import LayerResult
+from pipelines.audit.operation import _attacked
 from pipelines.common.errors import ArgumentError
+from tests.audit.seeded import SPECS
 
 SPEC = "templates/specs/wards.yaml"
 
@@ -47,3 +49,13 @@ def test_a_layer_is_read_back_from_json():
     (layer,) = result("a").layers
 
     assert LayerResult.from_json(layer.to_json()) == layer
+
+
+def test_a_release_of_one_window_is_audited(tmp_path):
+    spec = tmp_path / "one.yaml"
+    spec.write_text((SPECS / "wards.yaml").read_text().replace("until: 2026-02-01", "until: 2026-01-02"))
+
+    (noise,) = _attacked(str(spec), "seeded", ["noise"]).layers
+
+    assert noise.passed
+    assert noise.tried["streams compared"] > 0

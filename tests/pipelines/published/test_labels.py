@@ -41,12 +41,15 @@ def test_show_prints_labels_and_names_of_windows_and_writes_names(
     assert cli.main(["show", "spec.yaml", "--query", "covers", "-o", "a.md"]) == 0
 
     assert printed[0].split()[:4] == ["query", "kind", "window", "Ward"]
-    assert printed[1].startswith("Occupied beds  level    1 January 2026  Alpha ward")
+    assert printed[1].startswith("Occupied beds  level    the end of 1 January 2026  Alpha ward")
     head, first = Path("a.csv").read_text().splitlines()[:2]
     assert head.startswith('"query","kind","window_start","window_end","ward"')
     assert first.startswith('"covers","level","2026-01-01T00:00:00.000000Z"')
     assert (
-        Path("a.md").read_text().splitlines()[2].startswith("| Occupied beds | level | 1 January 2026 | Alpha ward |")
+        Path("a.md")
+        .read_text()
+        .splitlines()[2]
+        .startswith("| Occupied beds | level | the end of 1 January 2026 | Alpha ward |")
     )
 
 
