@@ -303,5 +303,5 @@ def _text(of: Answered) -> str:
     head = f"{of.release}, {of.query}, {of.kind} where {cells}{less}:"
     said = [f"{FREE[0].upper()}{FREE[1:]}. Each interval alone contains the number of the bounded data."]
     if of.real:
-        said.append("Of 100 differences that are 0 without noise, about 5 look real by chance.")
+        said.append("Of 100 differences that are 0 without noise, at most about 5 look larger by chance.")
     return "\n".join([head, *lines, *said])

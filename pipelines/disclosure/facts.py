@@ -242,7 +242,9 @@ def _odds(subject: Subject) -> str:
     spec, budget = subject.spec, subject.plan.budget
     return (
         f"Singling out, linking and inference are bounded alike, for {words.covered(spec)}. Each outcome is more or "
-        f"less likely {words.otherwise(spec)}: {words.likelihood(budget.epsilon, budget.delta)}"
+        f"less likely {words.otherwise(spec)}: {words.likelihood(budget.epsilon, budget.delta)} Readers cannot "
+        "conclude what a single person did, why numbers differ, that a number is exactly that of the database, or that "
+        "bounded contributions add up to the true total."
     )
 
 

@@ -156,7 +156,9 @@ def adds_up(plan: Plan) -> bool:
 def what_remains(document: dict[str, Any], plan: Plan) -> str:
     """Return a sentence about the cost of future windows."""
     if document["epochs"] and document["epochs"][-1]["windows"] == plan.promise.windows:
-        return "All windows are published, so nothing more will be spent."
+        ended = "All windows are published, so nothing more will be spent."
+        separate = " No amount remains: the budget is for each such period separately, and is never used up."
+        return ended if adds_up(plan) else f"{ended}{separate}"
     if not adds_up(plan):
         return (
             "The budget is for each such period separately. So it is never used up: future windows spend no more than "

@@ -208,6 +208,7 @@ def _without_total(subject: Pictured, numbers: Numbers, last: slice) -> dict[str
     value, why = numbers.value.sum(axis=1), unknown(subject, numbers) or "Its interval is unknown."
     if found:
         value, why = np.nansum(numbers.value, axis=1), "Keys that have not been found are missing."
+    value = np.round(value, decimals(numbers.noise or 0.0))
     line = _sum_line(value[last], np.full(len(value[last]), np.nan))
     return {"untotalled": {"name": "All keys found so far" if found else "", "line": line, "why": why}}
 

@@ -47,7 +47,8 @@ def _glossary(spec: Spec, plan: Plan) -> Iterator[tuple[str, str]]:
     yield "noise", f"A random amount in each number. It hides whether any one {one} is in the data."
     yield (
         "95 % interval",
-        "A range that holds the number without noise with at least 95 % probability. Of 100 intervals about 5 do not.",
+        "A range that holds the number without noise with at least 95 % probability. Of 100 intervals at most about 5 "
+        "do not.",
     )
     yield "contribution bound", f"{words.bound(plan.promise.constraint, spec)}"
     yield "bounded data", "The data after the contribution bound and clamping. Numbers and intervals describe these."

@@ -36,6 +36,7 @@ class Numbers:
             interval is known.
         total: Sum of all cells and the half width of its 95 % interval, [numbers] each; None if no interval is known.
         repeated: Which numbers repeat those of the window before, [numbers]; None if numbers are never repeated.
+        listed: Whether the spec lists all cells. Otherwise a cell has numbers from the window on in which it was found.
     """
 
     series: Series
@@ -44,6 +45,23 @@ class Numbers:
     high: Floats
     total: tuple[Floats, Floats] | None
     repeated: NDArray[np.bool_] | None = None
+    listed: bool = True
+
+    @property
+    def count(self) -> int:
+        """Number of published numbers; before a key is found, it has none."""
+        return int(np.count_nonzero(self.published))
+
+    @property
+    def published(self) -> NDArray[np.bool_]:
+        """Which numbers were published, [numbers, cells]: all, or those since their key was found."""
+        return np.full(self.value.shape, True) if self.listed else np.isfinite(self.value)
+
+    @property
+    def noise(self) -> float | None:
+        """Median half width of the intervals of the numbers; None if no interval is known."""
+        width = self.high - self.low
+        return float(np.nanmedian(width)) / 2 if np.isfinite(width).any() else None
 
     @property
     def together(self) -> tuple[Floats, Floats, Floats] | None:

@@ -28,6 +28,10 @@ def unit(spec: Spec) -> str:
 def who(spec: Spec) -> str:
     """Describe the privacy unit, as the spec defines it."""
     entry, owner = spec.changelog.source.entry, spec.privacy.owner
+    if spec.privacy.protects.span is not None:  # which limits what is protected of it: see `covered`
+        if owner is None:
+            return f"One entry: each value of {entry}. A person with several is protected for each alone."
+        return f"One owner: each value of {owner}, with all its entries (values of {entry})."
     if owner is None:
         return f"One entry: all changes of one value of {entry}."
     return f"One owner (one value of {owner}): all changes of all its entries (values of {entry})."

@@ -84,9 +84,9 @@ def verdict(low: float, high: float) -> str:
 
 
 REAL = {
-    HIGHER: "higher: the difference is larger than the noise",
-    LOWER: "lower: the difference is larger than the noise",
-    UNCLEAR: "no difference can be distinguished from the noise",
+    HIGHER: "higher: more than the noise explains",
+    LOWER: "lower: more than the noise explains",
+    UNCLEAR: "may be noise alone",
     UNKNOWN: "unknown: the difference has no known interval",
 }
 """Answers to the question whether a difference is real."""

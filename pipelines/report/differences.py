@@ -1,4 +1,4 @@
-"""Differences of published numbers: of the last window and earlier ones, and of cells. Whether each change is real.
+"""Differences of published numbers: of the last window and earlier ones, and of cells; whether noise explains them.
 
 The interval of a difference of counts or sums follows from the covariance of the noise (`pipelines.report.exact`). For
 other numbers both 95 % intervals hold at once with at least 90 % probability, and so does the interval that they
@@ -7,15 +7,15 @@ give for the difference.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
 
-from pipelines.pages.numbers import Floats, Numbers, rounded
+from pipelines.pages.numbers import Floats, Numbers, outward, percent, rounded, signal
 from pipelines.published.labels import Labels
 from pipelines.published.release import Published
-from pipelines.published.sums import HIGHER, LOWER, REAL, UNCLEAR, verdict
+from pipelines.published.sums import HIGHER, LOWER, REAL, verdict
 from pipelines.report.exact import ExactErrors
 from pipelines.report.facts import StatedDifference
 from pipelines.report.latest import interval_text
@@ -27,7 +27,7 @@ BOTH = 2 * CONFIDENCE - 1
 """Least probability with which two 95 % intervals hold at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Compared:
     """Inputs of the differences of a series."""
 
@@ -40,6 +40,37 @@ class _Compared:
     @property
     def last(self) -> int:
         return len(self.numbers.value) - 1
+
+    @cached_property
+    def noisy(self) -> bool:
+        """Whether the page marks the series as mostly noise."""
+        found = signal(self.numbers, within=self.part.within)
+        return found is not None and found.noisy
+
+    def half_of_change(self, weights: Floats, value: float, back: int) -> float:
+        """Half width of the published change that a level minus that of the window before is; 0: it is not published.
+
+        Args:
+            weights: Weights of cells: all cells, or one of them.
+            value: The difference.
+            back: Number of windows between both levels.
+        """
+        for change in self.part.numbers:
+            if (change.series.kind, self.numbers.series.kind, back) != ("change", "level", 1):
+                continue
+            cell = int(np.argmax(weights))
+            columns = change.value[-1:, cell], change.low[-1:, cell], change.high[-1:, cell]
+            if weights.sum() > 1:
+                columns = change.together or columns
+            if np.isclose(columns[0][-1], value):
+                return float(np.nan_to_num(columns[2][-1] - columns[1][-1])) / 2
+        return 0.0
+
+    def when(self, window: str) -> str:
+        """Return the name of a window with its preposition."""
+        if self.numbers.series.kind == "level":
+            return f"at {window}"
+        return f"for {'the ' if window.startswith('week') else ''}{window}"
 
 
 def differences(
@@ -102,7 +133,7 @@ def _difference(
     if np.isnan(value):
         return
     if of.errors.known:
-        half = of.errors.half(weights, other if back else None)
+        half = max(of.errors.half(weights, other if back else None), of.half_of_change(weights, value, back))
         low, high = value - half, value + half
     else:
         low, high = _by_intervals(numbers, weights, last, other)
@@ -112,7 +143,10 @@ def _difference(
     name = partial(_name, of)
     first = f"{name(cell)}, {window.name}"
     second = before.name if back else name(minus_cell)
-    probability = CONFIDENCE if of.errors.known else BOTH
+    probability = round(CONFIDENCE if of.errors.known else BOTH, 9)
+    at = of.when(window.name)
+    pair = (at, of.when(before.name)) if back else ("", f"{second} {at}")
+    said = _sentence(pair, value, (float(low), float(high)), probability)
     yield StatedDifference(
         cell=cell,
         minus_cell=minus_cell,
@@ -123,11 +157,11 @@ def _difference(
         value=value,
         low=float(low) if known else None,
         high=float(high) if known else None,
-        probability=round(probability, 9),
+        probability=probability,
         real=real,
         name=first,
         minus_name=second,
-        text=f"{first}, compared with {second}: {difference_text(value, low, high, probability)}, {REAL[real]}",
+        text=f"{name(cell)}: {said}; {answer(real, of.noisy)[1]}",
     )
 
 
@@ -165,5 +199,43 @@ def _by_intervals(numbers: Numbers, weights: Floats, last: int, other: int) -> t
     return float(low), float(numbers.high[last, first] - numbers.low[other, second])
 
 
-ANSWERS = {HIGHER: "yes, higher", LOWER: "yes, lower", UNCLEAR: "cannot be distinguished from the noise"}
-"""Answers in a table; otherwise unknown."""
+NOISY = "most numbers of this kind are noise"
+"""Hint next to a difference of a series that is mostly noise."""
+
+
+def answer(real: str, noisy: bool) -> tuple[str, str]:
+    """Return the answer to the question whether a difference is larger than the noise: for a table, and for a sentence.
+
+    Args:
+        real: Result of `verdict`.
+        noisy: Whether the series is mostly noise.
+
+    >>> answer("higher", True)[1]
+    'more than the noise explains, but most numbers of this kind are noise'
+    """
+    said = REAL[real] + (f", but {NOISY}" if noisy and real in (HIGHER, LOWER) else "")
+    return said, said.rpartition(": ")[2]
+
+
+def _sentence(pair: tuple[str, str], value: float, ends: tuple[float, float], probability: float) -> str:
+    """Return a difference in words: of what is compared, with the words after "higher" and "than"."""
+    where, than = pair
+    if np.isnan(ends[0]):
+        number, interval = f"{abs(value):,.6g}", "no known interval"
+    else:
+        number = rounded(abs(value), (ends[1] - ends[0]) / 2)
+        interval = f"{percent(probability)} interval {_directed(*ends)}"
+    which = "lower" if value < 0 else "higher"
+    return f"{' '.join(filter(None, (number, which, where, 'than', than)))} ({interval})"
+
+
+def _directed(low: float, high: float) -> str:
+    """Return the ends of an interval with words for their signs.
+
+    >>> _directed(-151.2, -107.5), _directed(-27, 10), _directed(0, 30), _directed(3, 41)
+    ('107 to 152 lower', '27 lower to 10 higher', '0 to 30 higher', '3 to 41 higher')
+    """
+    least, most = (text.removeprefix("-") for text in outward(low, high))
+    if high <= 0:
+        return f"{most} to {least} lower"
+    return f"{least} to {most} higher" if low >= 0 else f"{least} lower to {most} higher"

@@ -11,7 +11,7 @@ from pipelines.pages.charts import Times, chart_document
 from pipelines.pages.numbers import outward, rounded
 from pipelines.pages.outline import Line
 from pipelines.published.release import Published
-from pipelines.report.differences import BOTH
+from pipelines.report.differences import NOISY
 from pipelines.report.facts import StatedDifference, StatedQuery
 from pipelines.report.label import Stated
 from pipelines.report.parts import ReportPart
@@ -33,19 +33,21 @@ def drawn_part(
         within=part.within,
     )
     for series, one in zip(drawn["series"], query.series, strict=True):
-        series["stated"] = [_compared(difference) for difference in one.differences if difference.probability > BOTH]
+        series["stated"] = [_compared(difference) for difference in one.differences]
+        if one.noisy:
+            series["noisy"] = NOISY
     return about.labelled(drawn)
 
 
 def _compared(one: StatedDifference) -> list[str | float]:
-    """Return the names of both numbers, as `compare.js` has them, their difference, and the ends of its interval."""
+    """Return the names of both numbers, as `compare.js` has them, their difference, and its interval with its level."""
     of_cells = one.minus_window == one.window
     other = f"{one.minus_name}, {one.window}" if of_cells else one.name.removesuffix(one.window) + one.minus_window
     names: list[str | float] = [one.name, other]
     if one.low is None or one.high is None:
         return names
     texts = rounded(one.value, (one.high - one.low) / 2), *outward(one.low, one.high)
-    return [*names, *(float(text.replace(",", "")) for text in texts)]
+    return [*names, *(float(text.replace(",", "")) for text in texts), round(100 * one.probability)]
 
 
 def _boundaries(release: Published) -> NDArray[np.int64] | None:

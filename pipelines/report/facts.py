@@ -90,6 +90,11 @@ class StatedSeries:
     standing_out: tuple[str, ...]
     noise: Mapping[str, Any] | None
 
+    @property
+    def noisy(self) -> bool:
+        """Whether the page marks the numbers as mostly noise."""
+        return self.noise is not None and bool(self.noise["warning"])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedQuery:

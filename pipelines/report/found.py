@@ -70,7 +70,9 @@ def _of_query(query: Query, release: Published, labels: Labels) -> Iterator[str]
     left = f" and {len(last) - FEW:,} more cells" if len(last) > FEW else ""
     now = moment_name(release.local(release.bounds.end(release.windows)))
     yield html.paragraph(
-        f"Latest rest, {now}: {labels.query(total.name) if total else ''} minus the found keys{left}:",
+        f"Latest rest, {now}: {labels.query(total.name) if total else ''} minus the published numbers of found keys"
+        f"{left}. The intervals cover the noise of these numbers as they are. They leave out that noise decides which "
+        "keys are found:",
         role="latest",
     )
     yield html.bullets(of)

@@ -79,7 +79,7 @@ def _with_interval(value: Floats, low: Floats, high: Floats, numbers: Numbers) -
     if np.isfinite(high[-1] - low[-1]):
         return f"{rounded(value[-1], (high[-1] - low[-1]) / 2)} ({interval_text(low[-1], high[-1])})"
     known = np.flatnonzero(np.isfinite(high - low))
-    noise = float(high[known[-1]] - low[known[-1]]) / 2 if len(known) else 1.0
+    noise = float(high[known[-1]] - low[known[-1]]) / 2 if len(known) else numbers.noise or 1.0
     text = rounded(value[-1], noise)
     if numbers.repeated is None or not numbers.repeated[-1] or not len(known):
         return f"{text} (no known interval)"

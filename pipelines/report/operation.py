@@ -210,8 +210,8 @@ def _noise(facts: Facts, parts: Sequence[ReportPart]) -> str:
         [(f"{query.label}: {one.kind}", one.noise) for query, one in facts.series if one.noise is not None],
         intro=(
             f"Noise is added to each number{', so a number can be below zero' if below else ''}. Each 95 % interval "
-            "alone holds the number of the bounded data with at least 95 % probability: of 1,000 intervals about 50 do "
-            "not."
+            "alone holds the number of the bounded data with at least 95 % probability: of 1,000 intervals at most "
+            "about 50 do not."
             f"{' Some numbers have no known interval.' if unknown else ''}"
         ),
         caption="Noise compared with the published numbers of one cell",

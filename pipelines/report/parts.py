@@ -1,7 +1,7 @@
 """The published numbers of a release as its page shows them: of each query cells, ranges, marginals and quantiles."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +61,24 @@ class ReportPart:
 
 def parts_of(release: Published) -> list[ReportPart]:
     """Return all published numbers, in the order of `show`."""
-    return [part for query in release.spec.queries for part in _parts(query, release)]
+    return [part for query in release.spec.queries for part in _as_published([*_parts(query, release)])]
+
+
+def _as_published(parts: list[ReportPart]) -> list[ReportPart]:
+    """Give sums of all cells the interval of the total that the release publishes, which may be a wider bound."""
+    total = next((part for part in parts if part.of == "total"), None)
+    if total is None:
+        return parts
+    first, *others = parts
+    pairs = zip(first.numbers, total.numbers, strict=True)
+    return [replace(first, numbers=tuple(_with_total(cells, whole) for cells, whole in pairs)), *others]
+
+
+def _with_total(cells: Numbers, whole: Numbers) -> Numbers:
+    value, half = whole.value[:, 0], (whole.high - whole.low)[:, 0] / 2
+    if cells.total is None or not np.allclose(cells.total[0], value):
+        return cells
+    return replace(cells, total=(value, half))
 
 
 def _parts(query: Query, release: Published) -> Iterator[ReportPart]:
@@ -100,7 +117,8 @@ def _part(
     of: str = "",
     rows: tuple[Rows, ...] = (),
 ) -> ReportPart:
-    numbers = tuple(numbers_of(series, table, query, release.plan, of_cells=not of) for series, table in tables)
+    found = (numbers_of(series, table, query, release.plan, of_cells=not of) for series, table in tables)
+    numbers = tuple(replace(one, listed=not origin.discovers) for one in found)
     name = f"{query.name}, {of}" if of else query.name
     return ReportPart(origin=origin, query=query, name=name, of=of, within=within, numbers=numbers, rows=rows)
 

@@ -40,7 +40,7 @@ def sentences_of(part: ReportPart, query: StatedQuery, release: Published, about
 
 def _warning(query: StatedQuery) -> Iterator[str]:
     """Yield one warning about all series of a query that are mostly noise."""
-    noisy = [(one.kind, one.noise["lost"]) for one in query.series if one.noise is not None and one.noise["warning"]]
+    noisy = [(one.kind, one.noise["lost"]) for one in query.series if one.noise is not None and one.noisy]
     if noisy:
         kinds = listed([f"{kind} ({percent(lost)} of the numbers)" for kind, lost in noisy])
         yield f"Mostly noise: {kinds}. A single one of these numbers says little."
@@ -53,7 +53,7 @@ def _changed(series: StatedSeries) -> Iterator[str]:
         cell = str(one.cell)
         shown = not one.cell or series.cells <= NAMED_CELLS
         if one.window_end != one.minus_window_end and shown and cell not in seen:
-            yield f"{series.kind}: {one.text}"
+            yield f"{series.kind}, {one.text}"
         seen.add(cell)
         if one.cell is None:
             return

@@ -1,6 +1,6 @@
 """The facts of a report, from the published numbers of a release."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from pipelines.report.latest import latest, standing_out
 from pipelines.report.parts import ReportPart, window_of
 from pipelines.spec.series import series_label
 from pipelines.spec.times import moment_text
+from privacy.counted import counted
 
 
 def facts_of(release: Published, parts: Sequence[ReportPart], about: Stated) -> Facts:
@@ -37,7 +38,7 @@ def facts_of(release: Published, parts: Sequence[ReportPart], about: Stated) -> 
         until=release.until,
         windows=release.windows,
         window=spec.schedule.length,
-        numbers=int(sum(one.value.size for part in parts for one in part.numbers)),
+        numbers=sum(one.count for part in parts for one in part.numbers),
         epsilon=plan.budget.epsilon,
         delta=plan.budget.delta,
         covers=words.covered(spec),
@@ -55,12 +56,21 @@ def _query(part: ReportPart, release: Published, about: Stated) -> StatedQuery:
         query=part.origin.name,
         of=part.of,
         label=about.heading(part),
-        measured=(measured, *others),
+        measured=(measured, *others, *_renewed(part)),
         coverage=definitions.coverage(part.origin, spec),
         series=tuple(
             _series(part, one, meaning, release, about) for one, meaning in zip(part.numbers, meanings, strict=True)
         ),
     )
+
+
+def _renewed(part: ReportPart) -> Iterator[str]:
+    """Yield how many windows have new numbers, for each series of an adaptive query."""
+    for one in part.numbers:
+        if one.repeated is not None and len(one.repeated):
+            new, every = int(np.count_nonzero(~one.repeated)), counted(len(one.repeated), "window")
+            windows = f"all {every}" if not one.repeated.any() else f"{new:,} of {every}; the others repeat them"
+            yield f"New numbers of {one.series.kind}: in {windows}."
 
 
 def _series(part: ReportPart, numbers: Numbers, meaning: str, release: Published, about: Stated) -> StatedSeries:
@@ -99,4 +109,4 @@ def has_negative(parts: Sequence[ReportPart]) -> bool:
 
 def has_unknown(parts: Sequence[ReportPart]) -> bool:
     """Return whether a number has no known interval."""
-    return any(np.isnan(one.high - one.low).any() for part in parts for one in part.numbers)
+    return any(np.isnan((one.high - one.low)[one.published]).any() for part in parts for one in part.numbers)

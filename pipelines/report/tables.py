@@ -11,7 +11,7 @@ from pipelines.pages import html
 from pipelines.pages.numbers import Numbers, outward, rounded
 from pipelines.published.labels import Labels
 from pipelines.published.release import Published
-from pipelines.report.differences import ANSWERS, difference_text
+from pipelines.report.differences import answer, difference_text
 from pipelines.report.facts import StatedDifference, StatedQuery
 from pipelines.report.parts import ReportPart, cells_of, largest, window_of
 from privacy.counted import counted
@@ -24,6 +24,9 @@ cells."""
 
 OPEN = 9
 """Most differences that a page shows at once; more are folded."""
+
+MANY = 10
+"""Number of differences from which on the page states how many of them chance may explain."""
 
 
 def plain_table(part: ReportPart, stated: StatedQuery, release: Published, labels: Labels, *, queries: int) -> str:
@@ -42,7 +45,7 @@ def plain_table(part: ReportPart, stated: StatedQuery, release: Published, label
         row for numbers, one in _with_kinds(part, stated) for row in _rows(part, numbers, one, release, labels, shown)
     ]
     content, count = _csv(part, stated, release, saved)
-    every = sum(one.value.size for one in part.numbers)
+    every = sum(one.count for one in part.numbers)
     left = "" if count == every else f", the latest ones of {every:,}; <code>slackwater show</code> prints all"
     heading = ("when", "kind", *map(labels.column, keys), "number", "95 % from", "to")
     return html.folded(
@@ -84,10 +87,13 @@ def _rows(
 ) -> Iterator[tuple[str, ...]]:
     """Yield rows for people, the last window first."""
     places, chosen = _chosen(numbers, most)
+    published = numbers.published
     cells = [(cell, labels.cell(list(one), list(one.values()))) for cell, one in cells_of(part, chosen)]
     for place in reversed(places):
         window = window_of(release, numbers, place).name
         for cell, label in cells:
+            if not published[place, cell]:
+                continue
             value, low, high = (float(one[place, cell]) for one in (numbers.value, numbers.low, numbers.high))
             yield (window, kind, *label, *_texts(value, low, high))
 
@@ -119,7 +125,8 @@ def _csv(part: ReportPart, stated: StatedQuery, release: Published, most: int) -
             for name, column in (("value", numbers.value), ("ci_low", numbers.low), ("ci_high", numbers.high))
         }
         texts = {name: pa.array(column, pa.string()) for name, column in columns.items()}
-        tables.append(pa.table({**texts, **numbered}))
+        published = numbers.published[places.start : places.stop, chosen].ravel()
+        tables.append(pa.table({**texts, **numbered}).filter(pa.array(published)))
     table, file = pa.concat_tables(tables), BytesIO()
     OUTPUT_FORMATS["csv"].write(for_spreadsheets(table), file)
     return file.getvalue(), table.num_rows
@@ -127,29 +134,43 @@ def _csv(part: ReportPart, stated: StatedQuery, release: Published, most: int) -
 
 def differences_table(stated: StatedQuery) -> str:
     """Return the differences of a part of the page as a table that answers which are real; empty without any."""
-    found = [(one.kind, difference) for one in stated.series for difference in one.differences]
+    found = [(one, difference) for one in stated.series for difference in one.differences]
     if not found:
         return ""
     several = len(stated.series) > 1
     table = html.table(
         f"{stated.label}: differences",
-        ("number", "compared with", "difference", "interval", "is it real?"),
-        [_difference_row(f"{kind}, " if several else "", one) for kind, one in found],
+        ("number", "compared with", "difference", "interval", "larger than the noise?"),
+        [_difference_row(f"{series.kind}, " if several else "", one, series.noisy) for series, one in found],
         words=5,
         stacks=True,
     )
     note = html.paragraph(
-        "A difference is real if its interval does not contain 0. Of 100 differences that are 0 without noise, at most "
-        "about 5 look real by chance, or 10 if intervals have 90 %. Differences are those of the bounded data. "
-        "`slackwater answer` computes others."
+        "The noise does not explain a difference if its interval does not contain 0. This does not say why the numbers "
+        f"differ.{_by_chance([one for _, one in found])} Differences are those of the bounded data. `slackwater "
+        "answer` computes others."
     )
     if len(found) <= OPEN:
-        return html.heading("Is the change real?") + table + note
-    return html.folded(f"Is the change real? {counted(len(found), 'difference')}", [table, note])
+        return html.heading("Is the change larger than the noise?") + table + note
+    return html.folded(f"Is the change larger than the noise? {counted(len(found), 'difference')}", [table, note])
 
 
-def _difference_row(kind: str, one: StatedDifference) -> Sequence[str]:
+def _by_chance(found: Sequence[StatedDifference]) -> str:
+    """Return how many of many differences chance alone makes look larger than the noise; empty for few.
+
+    It is the sum of the probabilities that intervals miss, which needs no independence.
+    """
+    known = [1 - one.probability for one in found if one.low is not None]
+    if len(known) < MANY:
+        return ""
+    return (
+        f" If all {len(known):,} differences with intervals here were 0 without noise, at most about "
+        f"{max(1, round(sum(known))):,} would look larger than the noise by chance alone."
+    )
+
+
+def _difference_row(kind: str, one: StatedDifference, noisy: bool) -> Sequence[str]:
     ends = (np.nan, np.nan) if one.low is None or one.high is None else (one.low, one.high)
     number, _, interval = difference_text(one.value, *ends, one.probability).partition(" (")
-    answer = ANSWERS.get(one.real, "unknown")
-    return f"{kind}{one.name}", one.minus_name, number, interval.replace(" interval", ":").rstrip(")"), answer
+    said, _ = answer(one.real, noisy)
+    return f"{kind}{one.name}", one.minus_name, number, interval.replace(" interval", ":").rstrip(")"), said

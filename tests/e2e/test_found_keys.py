@@ -123,6 +123,11 @@ def test_the_report_lists_keys_by_the_window_in_which_they_were_found(released, 
     assert "1 January 2026: Hof, Ulm" in page
     assert "4 January 2026: Rom" in page
     assert "Alone" not in page
+    rows = [row for row in show("spec.yaml").table.to_pylist() if not row["kind"].endswith("_other")]
+    assert told.facts is not None
+    assert told.facts.numbers == len(rows)
+    assert "unknown</td>" not in page
+    assert "noise decides which keys are found" in page
     assert page.count("All other keys: ") == page.count("All other keys, f: ") == 1
     listed = [
         found for epoch in json.loads(Path("public/manifest.json").read_text())["epochs"] for found in epoch["found"]

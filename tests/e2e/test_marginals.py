@@ -19,7 +19,7 @@ PUBLISH = (
   - name: places
     measure: count
     by: {ward: {tree: {South: [a, b], North: [other]}}}
-    publish: [level]
+    publish: [level, change]
   - name: crossed
     measure: count
     by: {age: {from: 30, to: 40, step: 5}, ward: {tree: {South: [a, b], North: [other]}}}
@@ -124,7 +124,7 @@ def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
             == values[day, "all", "all"]
             == sum(values[day, "all", age] for age in ("31", "33", "35", "41", "43"))
         )
-    of_places = [row for row in everything if row["query"] == "places"]
+    of_places = [row for row in everything if row["query"] == "places" and row["kind"].startswith("level")]
     places = {(days[row["window_end"][:19]], row["ward"]): row["value"] for row in of_places}
     assert len(places) == len(of_places) == 5 * (3 + 2 + 1)
     expected_places = rollup()
@@ -156,9 +156,24 @@ def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
     assert all(number["rmse_observed"] < 1e-6 < number["truth"] for number in marginals.values())
     assert marginals["by age"]["rows"] == 5 * 5
     assert "level_marginal by ward" in planned.out
-    assert say("report", "public").code == 0
+    totals_have_one_interval_each(json.loads(say("report", "public", "--json").out)["queries"])
     page = (tmp_path / "report.html").read_text()
     assert all(
         part in page for part in ("beds, by ward", "crossed, ranges by level 1 of ward", "crossed, quantiles total")
     )
     assert "level_marginal: made from the cells" in say("smooth", "public", "-o", "smooth.csv").out
+
+
+def totals_have_one_interval_each(queries: list[dict[str, Any]]) -> None:
+    """Check the sum of all cells and the published total of a hierarchy, and changes and differences of levels."""
+    cells, total = (next(one for one in queries if (one["query"], one["of"]) == ("places", of)) for of in ("", "total"))
+    widths = []
+    for one, other in zip(cells["series"], total["series"], strict=True):
+        numbers = one["latest"][0], other["latest"][0]
+        assert numbers[0]["cell"] is None
+        widths += [number["high"] - number["low"] for number in numbers]
+    assert widths[0] == pytest.approx(widths[1], rel=1e-5)
+    assert widths[2] == pytest.approx(widths[3], rel=1e-5)
+    for part in (cells, total):
+        change = part["series"][0]["differences"][0]
+        assert change["high"] - change["low"] == pytest.approx(widths[2], rel=1e-5)

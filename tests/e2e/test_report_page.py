@@ -18,6 +18,7 @@ import slackwater
 from examples.stops import show
 from pipelines import cli
 from pipelines.pages.pictures.message import message, told
+from pipelines.published.sums import REAL
 from tests.browser import IN_BROWSER, browser, faults, logged, resize
 from tests.pipelines.local.survey_page import survey_files
 from tests.pipelines.pages.all_kinds import STORM, documents, write_outline, write_page
@@ -269,11 +270,19 @@ def test_two_numbers_that_a_reader_chooses_are_compared_as_the_page_states_or_fr
 
     public = public_side(tmp_path)
     numbers = slackwater.show(public, query=["covers"]).table.to_pylist()
-    _, stated = slackwater.report(public, output=tmp_path / "page.html").facts.series[0]
-    assert first == f"{stated.differences[0].text}.".replace("with the", "with all cells together, the")
+    facts = slackwater.report(public, output=tmp_path / "page.html").facts
+    place = next(at for at, query in enumerate(facts.queries) if query.of == "quantiles")
+    driver.find_element(By.CSS_SELECTOR, f"#query-{place} .compare").find_element(
+        By.XPATH, "ancestor::details/summary"
+    ).click()
+    assert "(90 % interval " in text(driver, f"#query-{place} .compared").replace("\xa0", " ")
+    _, stated = facts.series[0]
+    one = stated.differences[0]
+    assert first.startswith(f"{one.name}, compared with all cells together, {one.minus_name}: ")
+    assert first.endswith(f"), {REAL[one.real]}.")
     found = re.fullmatch(
         re.escape(f"a, 4 January 2026, compared with {NASTY}, 3 January 2026: ")
-        + r"(-[\d.]+) \(90 % interval (-[\d.]+) to (-[\d.]+)\), lower: .*",
+        + r"(-[\d.]+) \(90 % interval (-[\d.]+) to (-[\d.]+)\), lower: more than the noise explains\.",
         told,
     )
     assert found

@@ -3,18 +3,19 @@
 (() => {
   const { data, element, number, called, when } = slackwater;
 
+  // The same words as pipelines/published/sums.py.
   const answers = {
-    higher: "higher: the difference is larger than the noise",
-    lower: "lower: the difference is larger than the noise",
-    unclear: "no difference can be distinguished from the noise",
+    higher: "higher: more than the noise explains",
+    lower: "lower: more than the noise explains",
+    unclear: "may be noise alone",
   };
 
-  // The difference and its interval as the page states them; null if it does not state them.
+  // The difference, its interval and the level of this, in percent, as the page states them; null if it does not.
   function stated(series, one, other) {
-    for (const [first, second, value, low, high] of series.stated ?? []) {
+    for (const [first, second, value, low, high, level] of series.stated ?? []) {
       if (low === undefined) continue;
-      if (first === one.name && second === other.name) return [value, low, high];
-      if (first === other.name && second === one.name) return [-value, -high, -low];
+      if (first === one.name && second === other.name) return [value, low, high, level];
+      if (first === other.name && second === one.name) return [-value, -high, -low, level];
     }
     return null;
   }
@@ -26,9 +27,10 @@
     const value = exact ? exact[0] : round(one.value - other.value), said = `${value > 0 ? "+" : ""}${number(value)}`;
     if (one.name === other.name) return `${said}: it is the same number.`;
     if (!exact && (one.low === null || other.low === null)) return `${said}. The difference has no known interval.`;
-    const [low, high] = exact ? exact.slice(1) : [round(one.low - other.high), round(one.high - other.low)];
+    const [low, high, level] = exact ? exact.slice(1) : [round(one.low - other.high), round(one.high - other.low), 90];
     const answer = low > 0 ? "higher" : high < 0 ? "lower" : "unclear";
-    return `${said} (${exact ? 95 : 90}\u00a0% interval ${number(low)} to ${number(high)}), ${answers[answer]}.`;
+    const hint = series.noisy && answer !== "unclear" ? `, but ${series.noisy}` : "";
+    return `${said} (${level}\u00a0% interval ${number(low)} to ${number(high)}), ${answers[answer]}${hint}.`;
   }
 
   function draw(query, home) {

@@ -24,6 +24,7 @@ SAID = {
         "Two changelogs that differ by all changes of one entry.",
         "The whole release, up to its end.",
         "Each outcome is more or less likely without the entry: the two differ by a factor of at most 2.72.",
+        "Readers cannot conclude what a single person did, why numbers differ, that a number is exactly that of the",
     ],
     "owners": ["in rho of zero-concentrated differential privacy, add up to 0.01655", "Discrete Gaussian noise"],
     "without an end": ["The whole release, however long it runs", "1 January 2026, 00:00 UTC, without an end."],

@@ -60,7 +60,7 @@ def test_the_page_states_every_fact(made: Made) -> None:
             told = together or ([one.text for one in series.latest] if series.cells <= 6 else [])
             assert [one for one in told if one not in section] == []
             whole = [one for one in series.differences if not one.cell and one.minus_window_end < one.window_end]
-            assert [one.text for one in whole[:1] if f"{series.kind}: {one.text}" not in section] == []
+            assert [one.text for one in whole[:1] if f"{series.kind}, {one.text}" not in section] == []
             for one in series.differences:
                 assert one.name in section
                 assert one.minus_name in section
