@@ -131,6 +131,7 @@ def table(
         rows: Cells of each row. The first cell names the row.
         words: Number of columns from the left that are text; the others are numbers.
         stacks: Whether a narrow page stacks the cells of a row, the last one first, each with the name of its column.
+            Of other tables with more than five columns, it puts the first one above the others.
     """
     marks = ["" if place < words else "number" for place in range(len(heading))]
     head = "".join(
@@ -145,9 +146,11 @@ def table(
             for cell, mark, name in zip(others, marks[1:], names, strict=True)
         )
         body += f'<tr><th scope="row">{text(first)}</th>{cells}</tr>\n'
+    layout = ' class="stacks"' if stacks else ""
+    if not stacks and len(heading) > 5:
+        layout = f' class="wide" style="--columns: {len(heading) - 1}"'
     return (
-        f'<div class="scrolls" tabindex="0" role="region" aria-label="{text(caption)}">'
-        f"<table{_class('stacks' * stacks)}>"
+        f'<div class="scrolls" tabindex="0" role="region" aria-label="{text(caption)}"><table{layout}>'
         f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n"
     )
 

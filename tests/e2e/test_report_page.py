@@ -74,10 +74,14 @@ def test_a_phone_shows_whether_changes_are_real_without_scrolling(driver):
     resize(driver, 390)
 
     tables = driver.find_elements(By.CSS_SELECTOR, "table.stacks")
+    driver.execute_script("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    regions = [one for one in driver.find_elements(By.CSS_SELECTOR, ".scrolls") if one.is_displayed()]
     (row, *_) = tables[0].find_elements(By.CSS_SELECTOR, "tbody tr")
     cells = row.find_elements(By.CSS_SELECTOR, "th, td")
-    assert all(driver.execute_script("return arguments[0].scrollWidth <= innerWidth - 32", one) for one in tables)
+    for region in regions:
+        assert driver.execute_script("return arguments[0].scrollWidth <= arguments[0].clientWidth", region), region.text
     assert min(cells, key=lambda one: one.rect["y"]) == cells[-1]
+    driver.execute_script("document.querySelectorAll('details').forEach((one) => (one.open = false))")
     resize(driver, 1280)
     assert len({one.rect["y"] for one in cells}) == 1
 
@@ -90,13 +94,16 @@ def test_few_numbers_have_markers_and_dates_and_copies_name_them_once(driver):
     dots = driver.find_elements(By.CSS_SELECTOR, f"{large} [aria-label=dot] circle")
     driver.find_element(By.CSS_SELECTOR, "#query-1 .charts summary").click()
     copied = text(driver, "#query-1 .charts details caption")
-    months = driver.execute_script(MONTHS)
+    months, weeks, days, at_ends = driver.execute_script(MONTHS)
 
     assert dates == ["1 Jan2026", "2 Jan", "3 Jan", "4 Jan"]
     assert len(dots) == 4
     assert copied == "walks, level"
     assert (months[0], months[-1]) == ("Dec\n2025", "Dec")
     assert months.count("Jan\n2026") == 1
+    assert weeks == ["5 Jan\n2026", "12 Jan", "19 Jan"]
+    assert at_ends
+    assert days > 5
 
 
 def test_nothing_is_clipped_on_paper(driver):
@@ -400,21 +407,35 @@ return [...document.querySelectorAll('input, select, button, .plot, [role=region
 MONTHS = """
 const spans = d3.range(13).map((month) => [11, 11, 12].map((from) => Date.UTC(2025, from + month)));
 const series = { kind: "level", step: 1, width: 1, spans, cells: [{ v: spans }] };
-const { ticks, tickFormat } = slackwater.atPoints(series, 1000);
-return ticks.map(tickFormat);
+const day = 86400000, step = 7 * day, first = Date.UTC(2026, 0, 12);
+const weeks = { kind: "entered", step, width: step, window: step, first, cells: [{ v: [1, 2, 3] }] };
+const days = { kind: "level", step: day, width: day, window: day, first, cells: [{ v: d3.range(40) }] };
+const ends = d3.range(40).map((place) => new Date(first + place * day)), written = d3.utcFormat("%-d %b");
+const drawn = [series, weeks, days].map((one) => slackwater.dates(one, ends, 1000)), { ticks, tickFormat } = drawn[2];
+return [...drawn.slice(0, 2).map(({ ticks, tickFormat }) => ticks.map(tickFormat)), ticks.length,
+  ticks.every((time, at) => tickFormat(time, at).split("\\n")[0] === written(time - day))];
 """
-"""JavaScript that returns the labels of the ends of thirteen months."""
+"""JavaScript that returns labels of levels of thirteen months, and of changes of three weeks, and for levels of forty
+days the number of ticks, and whether each is at the end of its day.
+"""
 
 
 FIRST = """
 const numbers = [[5, -9, 19], [50, 40, 60], [70, -10, 90], [60, 50, 70]];
 const lines = numbers.map(([v, lo, hi]) => ({ v: [v], lo: [lo], hi: [hi] }));
 const items = lines.map((line, at) => ({ name: "abcd"[at], line }));
-const { ranked, largest, apart } = slackwater;
+const { ranked, largest, apart, bars, colouring } = slackwater;
+const means = { zero: false, within: [0, 90] }, count = (plot, what) => plot.querySelectorAll(what).length;
+const [plot] = bars(means, { cells: lines }, 0, items, { room: 500, title: "means" });
+const below = [{ v: [-60], lo: [-70], hi: [-50] }, { v: [60], lo: [50], hi: [70] }];
+const how = (kind) => colouring({ counts: true }, below, false, { kind }).how.endsWith("come from noise alone.");
 return [ranked({}, items, ({ line }) => line).map(({ name }) => name).join(""),
-  largest({}, { cells: lines }, 0, items, "Largest").join(" "), apart(9, 11, 5), apart(9, 19, 5)];
+  largest({}, { cells: lines }, 0, items, "Largest").join(" "), apart(9, 11, 5), apart(9, 19, 5),
+  [count(plot, "[aria-label=dot] circle"), count(plot, "[aria-label=bar] rect")], ["level", "change"].map(how)];
 """
-"""JavaScript that returns the order of some cells, the message about them, and ends of bands."""
+"""JavaScript that returns the order of some cells, the message about them, ends of bands, the numbers of dots and bars
+of means, and whether the legend of a level and of a change says that numbers below zero come from noise.
+"""
 
 
 STEPS = """
@@ -465,9 +486,9 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
             assert min([abs(one - other) for one, other in pairwise(steps)], default=14) > 12
     assert elsewhere.execute_script(FIRST) == [
         "dbca",
-        "Largest of the cells that are not mostly noise: d: 60 (50 to 70). The intervals of b and c overlap this one. "
+        "Largest cell that is not mostly noise: d: 60 (50 to 70). The intervals of b and c overlap this one. "
         "2 of 4 cells cannot be distinguished from zero.",
-        *([7.5, 12.5], [9, 19]),
+        *([7.5, 12.5], [9, 19], [4, 0], [True, False]),
     ]
     fan = f"#query-{drawn['medians, quantiles'][0]} .pictured svg"
     bands = elsewhere.find_elements(By.CSS_SELECTOR, f"{fan} [aria-label=area]")

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const FEW = 12; // small charts at first, and more at each press of the button
-  const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, toldWhole, ticks, atPoints, POINTS, thinnest, apart, pictures = {}, largest, named, ranked, inOrder } = slackwater;
+  const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, toldWhole, dates, POINTS, thinnest, apart, pictures = {}, largest, named, ranked, inOrder } = slackwater;
 
   function chart(query, series, line, { width, height, large, domain, name }) {
     const points = line.v.map((value, place) => ({
@@ -16,13 +16,13 @@
     const known = points.flatMap((point) => [point.value, point.low, point.high]).filter((value) => value !== null);
     const [low = 0, high = 1] = domain ?? d3.extent(query.zero ? [0, ...known] : known);
     const vertical = scaled([low, high], Math.max(3, Math.floor(height / 45)));
-    const across = width - vertical.marginLeft - 24, { dated, ...dates } = atPoints(series, across) ?? ticks(series, drawn.map((point) => point.time), across);
+    const across = width - vertical.marginLeft - 24, { dated, ...axis } = dates(series, drawn.map((point) => point.time), across);
     const least = thinnest(vertical.y.domain, height - 44), thin = points.some((point) => point.low !== null && point.high - point.low < least);
     const ends = { x: "time", y1: ({ low, high }) => apart(low, high, least)[0], y2: ({ low, high }) => apart(low, high, least)[1] };
     const marked = points.length > POINTS && !series.repeated ? [] : points.filter((point) => point.value !== null && !point.repeated && (series.repeated ? large : points.length === 1 || !stepped(series)));
     const svg = Plot.plot({
       width, height, marginRight: 24, marginTop: 10, marginBottom: 34,
-      x: { type: "utc", label: null, ...dates },
+      x: { type: "utc", label: null, ...axis },
       ...vertical,
       marks: [
         alone

@@ -29,7 +29,7 @@ Object.assign(slackwater, (() => {
     const sure = known.filter(({ line }) => line.lo[window] !== null), low = top.line.lo[window];
     const chosen = known.some(({ line }) => line.v[window] > top.line.v[window]), shown = `${top.name}: ${told(series, top.line, window)}`;
     const others = low === null ? [] : sure.filter((one) => one !== top && one.line.hi[window] >= low).map(({ name }) => name);
-    const said = [`${called}${chosen ? " of the cells that are not mostly noise" : ""}: ${shown}.`];
+    const said = [`${chosen ? "Largest cell that is not mostly noise" : called}: ${shown}.`];
     if (others.length > 2 && others.length > (sure.length - 1) / 2) said[0] = `No largest cell can be named: the intervals of ${number(others.length)} of ${number(sure.length - 1)} other cells overlap that of ${shown}.`;
     else if (low !== null) said.push(overlapping(others));
     const lost = sure.filter(({ line }) => unsure(query, line, window)).length;

@@ -1,7 +1,7 @@
 // Quantiles as a fan over time, each with its interval.
 "use strict";
 slackwater.pictures.quantiles = (query) => {
-  const { element, number, scaled, widest, readable, label, quantile, moment, when, told, ticks, atPoints, POINTS, thinnest, apart } = slackwater;
+  const { element, number, scaled, widest, readable, label, quantile, moment, when, told, dates, POINTS, thinnest, apart } = slackwater;
   const { shares, key } = query.picture;
   const short = (share) => (share === 0.5 ? "median" : `${number(100 * share)} %`);
   const rest = (cell) => label(query.cells[cell].filter((_, at) => at !== key));
@@ -32,7 +32,7 @@ slackwater.pictures.quantiles = (query) => {
     const least = thinnest(axis.y.domain, height - 44), ends = (line, window) => apart(line.lo[window], line.hi[window], least);
     const svg = Plot.plot({
       width: room, height, marginRight: right, marginTop: 10, marginBottom: 34,
-      x: { type: "utc", label: null, ...(atPoints(series, room - axis.marginLeft - right) ?? ticks(series, points.map(time), room - axis.marginLeft - right)) },
+      x: { type: "utc", label: null, ...dates(series, points.map(time), room - axis.marginLeft - right) },
       ...axis,
       marks: [
         ...lines.map((line, at) => Plot.areaY(points, { x: time, y1: (window) => ends(line, window)[0], y2: (window) => ends(line, window)[1], fill: tone(at), fillOpacity: at === middle ? 0.42 : 0.22 })),

@@ -40,8 +40,12 @@ Object.assign(slackwater, (() => {
     return `${number(line.v[place])} (repeated; new at ${when(series, first)}, then ${number(low)} to ${number(high)})`;
   }
 
+  // Ticks of points over time: at the points, or else at moments, and for numbers at the end of a day at ends of days.
+  const dates = (series, times, width) => atPoints(series, width) ?? ticks(series, times, width, !stepped(series));
+
   // Moments whose labels, of at most two lines, fit next to each other in this width; whole days if windows are days.
-  function ticks(series, times, width) {
+  // `late`: days are marked at their ends.
+  function ticks(series, times, width, late) {
     const [first, last] = [times[0], times.at(-1)];
     const spread = times.length > 1 ? d3.utcTicks(first, last, Math.max(4, Math.floor(width / 60))) : times;
     const days = daily(series) ? [...new Set(spread.map((time) => +d3.utcDay.floor(time)))].map((time) => new Date(time)) : spread;
@@ -50,7 +54,8 @@ Object.assign(slackwater, (() => {
     const own = all(d3.utcYear) ? d3.utcFormat("%Y") : all(d3.utcMonth) ? d3.utcFormat("%b") : all(d3.utcDay) ? d3.utcFormat("%-d %b") : d3.utcFormat("%H:%M");
     const rest = all(d3.utcYear) ? () => "" : all(d3.utcDay) ? d3.utcFormat("%Y") : d3.utcFormat("%-d %b");
     const unit = all(d3.utcYear) ? "year" : all(d3.utcMonth) ? "month" : all(d3.utcDay) ? "day" : null;
-    return { ...fitted(found.map((time) => ({ time, own: own(time), more: rest(time) })), last - first, width), dated: unit ? `Each date marks the start of a ${unit}.` : "" };
+    const after = late && unit === "day" && daily(series) ? DAY : 0, marks = found.map((time) => ({ time: new Date(+time + after), own: own(time), more: rest(time) }));
+    return { ...fitted(marks.filter(({ time }) => time <= last), last - first, width), dated: unit ? `Each date marks the ${after ? "end" : "start"} of a ${unit}.` : "" };
   }
 
   // As many of some ticks, each with a label of at most two lines, as fit next to each other in this width.
@@ -67,22 +72,24 @@ Object.assign(slackwater, (() => {
     return { ticks: kept.map(({ time }) => time), tickFormat: (_, place) => labels[place] };
   }
 
-  // Ticks at numbers, each with the name of its year or month; of few numbers also with its day, or with the last day or
-  // moment of its window. Null of others.
+  // Ticks at points, each with the name of its year or month; of few also with its day, or with the last day or moment of
+  // its window, or the first one of a step. Null of others.
   function atPoints(series, width) {
     const count = series.cells[0].v.length, spans = d3.range(count).map((place) => span(series, place));
     if (!count) return null;
+    const exactly = (unit, from, end) => +unit.floor(from) === +from && +unit.offset(from) === +end;
     const whole = daily(series) && [[d3.utcYear, "%Y", ""], [d3.utcMonth, "%b", "%Y"], [d3.utcDay, "%-d %b", "%Y"]]
-      .find(([unit]) => spans.every(([from, start, end]) => +unit.offset(unit.floor(series.kind === "level" ? start : from)) === +end));
-    if (count > POINTS ? !whole || whole[0] === d3.utcDay : !whole && stepped(series)) return null;
+      .find(([unit]) => spans.every(([from, start, end]) => exactly(unit, series.kind === "level" ? start : from, end)));
+    if (count > (series.window > DAY ? 3 * POINTS : POINTS) && (!whole || whole[0] === d3.utcDay)) return null;
     const [, own, more] = whole || (daily(series) ? [null, "%-d %b", "%Y"] : [null, "%H:%M", "%-d %b"]);
-    const marks = spans.map(([, , end], place) => {
-      const time = moment(series, place), named = new Date(daily(series) ? end - DAY : end);
+    const steps = !whole && stepped(series), unit = daily(series) ? "date" : "time";
+    const marks = spans.map(([from, , end], place) => {
+      const time = steps ? from : moment(series, place), named = steps ? from : new Date(daily(series) ? end - DAY : end);
       return { time, own: d3.utcFormat(own)(named), more: d3.utcFormat(more)(named) };
     });
     const length = marks.at(-1).time - marks[0].time + (stepped(series) ? series.width : 0);
-    return { ...fitted(marks, length, width), dated: whole ? "" : `Each ${daily(series) ? "date is the last day" : "time is the end"} of a window.` };
+    return { ...fitted(marks, length, width), dated: whole ? "" : `Each ${unit} is the ${{ date: ["last day", "first day"], time: ["end", "start"] }[unit][+steps]} of a window.` };
   }
 
-  return { label, quantile, called, daily, stepped, moment, told, toldWhole, ticks, atPoints, POINTS };
+  return { label, quantile, called, daily, stepped, moment, told, toldWhole, ticks, dates, POINTS };
 })());

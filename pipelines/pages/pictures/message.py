@@ -73,7 +73,7 @@ def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, call
     known, low = [one for one in items if one[1]["lo"][window] is not None], line["lo"][window]
     chosen = any(one["v"][window] > line["v"][window] for _, one in items)
     number = f"{top}: {told(line, window, shown.get('repeated'))}"
-    said = [f"{called}{' of the cells that are not mostly noise' * chosen}: {number}."]
+    said = [f"{'Largest cell that is not mostly noise' if chosen else called}: {number}."]
     others = [] if low is None else [name for name, one in known if one["hi"][window] >= low and one is not line]
     if len(others) > 2 and len(others) > (len(known) - 1) / 2:
         of = f"{len(others):,} of {len(known) - 1:,} other cells"

@@ -220,7 +220,7 @@ def test_a_message_says_that_it_leaves_out_cells_that_are_mostly_noise() -> None
     said = message({**document, "series": [{"cells": line}]})
 
     assert said == [
-        "Largest of the cells that are not mostly noise: a: 50 (40 to 60).",
+        "Largest cell that is not mostly noise: a: 50 (40 to 60).",
         "The interval of b overlaps this one.",
         "1 of 3 cells cannot be distinguished from zero.",
     ]
