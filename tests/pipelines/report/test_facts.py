@@ -20,9 +20,10 @@ from pipelines.report.differences import differences
 from pipelines.report.exact import ExactErrors
 from pipelines.report.facts import StatedDifference
 from pipelines.report.label import Stated
+from pipelines.report.latest import _with_interval
 from pipelines.report.parts import parts_of
 from pipelines.report.stating import facts_of
-from pipelines.report.tables import _chosen
+from pipelines.report.tables import _chosen, differences_table
 from tests.pipelines.pages.elements import Elements
 from tests.releases.continued import unpacked
 
@@ -194,6 +195,28 @@ def test_a_half_width_is_that_of_the_noise_and_not_of_a_single_number(made: Made
     both = sum_errors(query, level, release.plan, np.ones(1), wanted=np.array([3]), others=np.array([2]), sampled=[])
 
     assert both[0, 0] < 0.99 * float(np.hypot(*alone[0]))
+
+
+def test_many_differences_state_what_chance_explains_and_noisy_series_have_a_hint(made: Made) -> None:
+    said = 0
+    for query in made.facts.queries:
+        known = [1 - one.probability for series in query.series for one in series.differences if one.low is not None]
+        wanted = f"If all {len(known)} differences with intervals here were 0 without noise, at most about "
+        assert (wanted in differences_table(query)) == (len(known) >= 10)
+        said += len(known) >= 10
+    assert 0 < said < len(made.facts.queries)
+    (walks,) = (query for query in made.facts.queries if query.query == "walks")
+    level = replace(walks.series[0], noise={"warning": "mostly noise"})
+    assert "more than the noise explains, but most" in differences_table(replace(walks, series=(level,)))
+    assert "but most" not in differences_table(walks)
+
+
+def test_a_sum_without_an_interval_has_the_digits_of_its_cells(made: Made) -> None:
+    value, unknown = np.array([[4321.123, 2213.459]]), np.full(1, np.nan)
+    series = parts_of(published(str(made.public)))[0].numbers[0].series
+    numbers = Numbers(series=series, value=value, low=value - 46.0, high=value + 46.0, total=None)
+
+    assert _with_interval(value.sum(axis=1), unknown, unknown, numbers) == "6,535 (no known interval)"
 
 
 def test_the_plain_table_and_its_csv_hold_the_published_numbers(made: Made) -> None:
