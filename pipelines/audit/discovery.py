@@ -38,7 +38,7 @@ from transforms.release.discovered_chunk import NewSums, publish
 
 TOLERANCE = 1e-6
 TRIALS = 2**16
-MOST_ALONE = 10
+MOST_ALONE = 15
 """Lives of units that are alone in keys, which are tried first, whatever the time."""
 
 
@@ -106,8 +106,10 @@ def _alone(setting: Surroundings, choose: Random) -> Iterator[Life]:
         for places in sorted({1, min(entries, len(states))}):
             moves = [Move(begin + 1, entry, states[entry % places]) for entry in range(entries)]
             back = [Move(setting.end(2) + 1, 0, None), Move(setting.end(2) + 2, 0, states[0])]
+            gone = [Move(setting.end(1) + 1, entry, None) for entry in range(entries)]
             since = None if span is None else begin
             yield Life((*moves,), False, cuts_of(setting, choose), since=since)
+            yield Life((*moves, *gone), False, cuts_of(setting, choose), since=since)
             yield Life((*moves, *back), False, cuts_of(setting, choose), since=since)
 
 
