@@ -29,7 +29,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 @pytest.fixture(autouse=True)
 def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "TRIALS", 2**12)
-    monkeypatch.setattr(discovery, "MOST_ALONE", 6)
+    monkeypatch.setattr(discovery, "MOST_ALONE", 9)
 
 
 def attacked(ready: Prepared) -> LayerResult:
