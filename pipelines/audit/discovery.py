@@ -39,7 +39,7 @@ from transforms.release.discovered_chunk import NewSums, publish
 TOLERANCE = 1e-6
 TRIALS = 2**16
 MOST_ALONE = 15
-"""Lives of units that are alone in keys, which are tried first, whatever the time."""
+"""Lives of units that are alone in keys, which are tried first, also after the time limit."""
 
 
 def check_discovery(stages: Stages, setting: Surroundings, *, seconds: float, choose: Random) -> Iterator[LayerResult]:

@@ -74,7 +74,7 @@ class ChangelogKeys(TypedDict, total=False):
     to: str | None
     before: str | None
     after: str | None
-    deleted: Mapping[str, Sequence[str]] | None
+    deleted: Mapping[str, list[str]] | None
     order: Sequence[str] | None
     timezone: str | None
     types: Mapping[str, str] | None

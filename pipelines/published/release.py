@@ -68,9 +68,7 @@ class Published:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._folder: Folder = folder_at(folder, private=False)
-        self._kept: tuple[object, pa.Table] | None = (
-            None  # rows of some kinds of one query, of which each table is a part
-        )
+        self._kept: tuple[object, pa.Table] | None = None  # the last rows that were read, with their query and kinds
         commits = self._commits()
         self._files = _files_of(commits)
         first, last = commits[0], commits[-1]

@@ -77,6 +77,11 @@ class Walk:
     above: list[int]
     shares: list[float]
 
+    @property
+    def variance(self) -> float:
+        """Variance of a cell, if the noise of a node has variance 1; it is that of all cells."""
+        return sum(self.shares)
+
     def place(self, kept: Kept) -> int:
         return self.closed.index(kept)
 
@@ -98,6 +103,10 @@ class Walk:
             nodes, each = self.nodes(place), self.nodes(above) // self.nodes(place)
             sums.append(last.reshape(*lead, nodes, each).sum(axis=-1))
         return sums
+
+    def solve(self, queries: Floats) -> Floats:
+        """Return (S^T S)^-1 times queries: float64 [.., cells] to [.., cells]."""
+        return self.down([share * sums for share, sums in zip(self.shares, self.up(queries), strict=True)])
 
     def down(self, parts: list[Floats | None]) -> Floats:
         """Return cells [.., cells]: the sum of the parts of all intersections, repeated; None: no part."""

@@ -106,16 +106,15 @@ class Marginals:
         given = dict(zip(self.kept, np.split(nodes, np.cumsum(self.counts)[:-1], axis=-1), strict=True))
         weight = dict(zip(self.kept, self.weights, strict=True))
         parts = [weight[one] * given[one] if one in given else None for one in walk.closed]
-        return self.solve(walk.down(parts))
+        return walk.solve(walk.down(parts))
 
     def solve(self, queries: Floats) -> Floats:
         """Return (S^T S)^-1 times queries: float64 [.., cells] to [.., cells]."""
-        walk = _walk(self)
-        return walk.down([share * sums for share, sums in zip(walk.shares, walk.up(queries), strict=True)])
+        return _walk(self).solve(queries)
 
     def variances(self) -> Floats:
         """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1; all are equal."""
-        return np.full(self.cells, sum(_walk(self).shares))
+        return np.full(self.cells, _walk(self).variance)
 
     def average(self, workload: Workload) -> float:
         """Return the variance of a cell; there are no prefixes and ranges without an order.
@@ -125,7 +124,7 @@ class Marginals:
         """
         if workload != "cells":
             raise ValueError(f"{workload}: cells of listed keys have no order")
-        return sum(_walk(self).shares)
+        return _walk(self).variance
 
 
 @lru_cache(maxsize=64)

@@ -149,16 +149,15 @@ class Residuals:
         parts[0] = self.weights[0] * cells
         for (kept, weight), own in zip(self._sets(), given, strict=True):
             parts[walk.place(kept)] = weight * self._contrasts(own, kept)
-        return self.solve(walk.down(parts))
+        return walk.solve(walk.down(parts))
 
     def solve(self, queries: Floats) -> Floats:
         """Return (S^T S)^-1 times queries: float64 [.., cells] to [.., cells]."""
-        walk = _walk(self)
-        return walk.down([share * sums for share, sums in zip(walk.shares, walk.up(queries), strict=True)])
+        return _walk(self).solve(queries)
 
     def variances(self) -> Floats:
         """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1; all are equal."""
-        return np.full(self.cells, sum(_walk(self).shares))
+        return np.full(self.cells, _walk(self).variance)
 
     def average(self, workload: Workload) -> float:
         """Return the variance of a cell; there are no prefixes and ranges without an order.
@@ -168,7 +167,7 @@ class Residuals:
         """
         if workload != "cells":
             raise ValueError(f"{workload}: cells of listed keys have no order")
-        return sum(_walk(self).shares)
+        return _walk(self).variance
 
     def _sets(self) -> Iterator[tuple[Kept, int]]:
         return zip(self.kept[1:], self.weights[1:], strict=True)
