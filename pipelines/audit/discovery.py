@@ -194,7 +194,7 @@ def _canaries(stages: Stages, query: int) -> tuple[str, list[str]]:
     """Release keys of one unit, and keys near the threshold that it is in or not, with real noise, in one window.
 
     Returns:
-        What a reader learns, and faults.
+        A sentence on the keys that a reader sees, and faults.
     """
     from scipy.special import bdtrc  # slow to import
 

@@ -113,7 +113,7 @@ class Weighing:
 
 
 def weighing(asked: Asked) -> Weighing:
-    """Return the error of the asked tables; intersections without a residual of their own add nothing to it."""
+    """Return the error of the asked tables; intersections without a separate residual add nothing to it."""
     closed = intersections(asked.kept)
     sets = [set(one) for one in closed]
     added = [math.prod(asked.shape) / asked.rows(kept) for kept in asked.kept]

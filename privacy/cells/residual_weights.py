@@ -61,7 +61,7 @@ def marginals_over(
 
 @lru_cache(maxsize=256)
 def residuals(asked: Asked, changes: int) -> tuple[Residuals | None, float]:
-    """Return the residuals with integer weights of the least error found, and their cost; None if there are none.
+    """Return the residuals with integer weights of the least error found, and their cost; None without such weights.
 
     Args:
         asked: the tables; the first one has all axes.
@@ -100,7 +100,7 @@ def residuals(asked: Asked, changes: int) -> tuple[Residuals | None, float]:
 
 
 def _errors(asked: Asked, kept: Sequence[Kept]) -> Floats:
-    """Return v of all residuals that are none of these sets, together, and v of each set, float64 [1 + sets]."""
+    """Return v of all residuals outside of these sets, together, and v of each set, float64 [1 + sets]."""
     found = np.zeros(1 + len(kept))
     for table, share in zip(asked.kept, asked.shares, strict=True):
         rows = asked.rows(table)

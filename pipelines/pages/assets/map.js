@@ -36,13 +36,13 @@ slackwater.pictures.map = (query, { choose }) => {
         .attr("fill", "none").attr("stroke", stroke).attr("stroke-width", width).attr("pointer-events", "none");
   }
 
-  // The squares of a choice, each with its name and line: what the main message is about.
+  // The squares of a choice, each with its name and line, for the main message.
   const items = ({ series, choice }) => places.map((place) => {
     const cell = choice * count + cellOf(place);
     return { name: named(query, cell), line: series.cells[cell], cell };
   });
 
-  // What is published and not drawn: the cells below and above the edges, with their sum.
+  // Published cells that are not drawn: those below and above the edges, with their sum.
   function beyond({ series, window, choice }) {
     const { cells, why, lines } = series.outside;
     const said = `Not on the map: ${number(cells)} cells below or above its edges`;

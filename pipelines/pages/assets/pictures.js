@@ -11,7 +11,7 @@ Object.assign(slackwater, (() => {
     return `The interval${names.length > 1 ? "s" : ""} of ${whose} overlap${names.length > 1 ? "" : "s"} this one.`;
   }
 
-  // The name of a cell: of ordered keys with the key, because an interval alone does not say of what it is.
+  // The name of a cell: of ordered keys with the key, because an interval alone does not name its quantity.
   function named(query, cell) {
     if (!query.picture?.axes) return plainly(query, cell);
     const { axes } = query.picture, listed = query.cells[cell].length - axes.length;

@@ -23,7 +23,7 @@ CHOICES = [(ADULT, size) for size in (1, 2, 3)] + [(CPS, size) for size in (1, 2
 
 
 def of_size(shape: tuple[int, ...], size: int, cells: float) -> CellChoice:
-    """Return all marginals of this size; each row counts equally, and cells so much of that."""
+    """Return all marginals of this size, of which each row counts 1, and each cell `cells`."""
     kept = tuple(itertools.combinations(range(len(shape)), size))
     rows = [math.prod(shape[axis] for axis in one) for one in kept]
     return CellChoice(marginals=kept, shares=(cells * math.prod(shape), *map(float, rows)))
