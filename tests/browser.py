@@ -42,9 +42,34 @@ for (const node of document.querySelectorAll('h1, h2, p, li, label, button, summ
   if (box.right > innerWidth + 1 || box.left < -1 || node.scrollWidth > node.clientWidth + 1 && node.clientWidth)
     faults.push(`${node.tagName} ${node.textContent.slice(0, 40)} does not fit`);
 }
-return faults;
+for (const node of document.querySelectorAll('a, button, input, select, summary')) {
+  if (matchMedia('print').matches || !node.checkVisibility() || node.closest('.skip')) continue;
+  const {width, height} = (node.matches('[type=radio], [type=checkbox]') ? node.closest('label') : node)
+    .getBoundingClientRect();
+  if (Math.min(width, height) < 23.5) faults.push(`${node.outerHTML.slice(0, 60)} is ${width} by ${height} pixels`);
+}
+const linear = (one) => (one <= 10.3 ? one / 3294.6 : ((one / 255 + 0.055) / 1.055) ** 2.4);
+const light = ([red, green, blue]) => 0.05 + 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+const colour = (text) => text.match(/[\\d.]+/g).map(Number), seen = new Set();
+const ground = (node) => {
+  const own = node ? colour(getComputedStyle(node).backgroundColor) : [255, 255, 255];
+  return own.length === 3 || own[3] === 1 ? own : ground(node.parentElement);
+};
+const texts = 'h1, h2, h3, p, li, a, code, strong, label, legend, button, select, summary, figcaption, caption';
+const others = 'th, td, dt, dd, small, .readout, .key, .step, text';
+for (const node of document.querySelectorAll(`main :is(${texts}, ${others})`)) {
+  if (!node.textContent.trim() || !node.checkVisibility() || node.closest(':disabled')) continue;
+  const style = getComputedStyle(node), svg = node.closest('svg'), back = svg ? svg.parentElement : node;
+  const both = [colour(svg ? style.fill : style.color), ground(back)].map(light);
+  const contrast = Math.max(...both) / Math.min(...both);
+  if (contrast < 4.5) seen.add(`a contrast of ${contrast.toFixed(2)}: ${node.tagName} ${node.className}`);
+}
+return [...faults, ...seen];
 """
-"""JavaScript that lists the parts of a page that are clipped, overlap or are wider than the window."""
+"""JavaScript that lists what is clipped, overlaps, is wider than the window, too small to touch or hard to read.
+
+Controls are at least 24 by 24 pixels (WCAG 2.5.8), and the contrast of texts is at least 4.5 (WCAG 1.4.3).
+"""
 
 
 @contextmanager

@@ -29,6 +29,11 @@ _BEFORE: Mapping[Sequence[str], Sequence[str]] = {CHARTS: ("times.js", "colours.
 _NEEDS = {"hierarchy": ("bars",)}
 """Pictures whose scripts another one needs (`pipelines.pages.pictures.table`)."""
 
+_LEFTWARDS = re.compile(
+    r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc](?:[^0-9(:;<]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc])?"
+)
+"""A name that is written from right to left."""
+
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 """Policy by which the browser keeps the page from the network."""
 
@@ -90,10 +95,14 @@ def text(value: object) -> str:
 def sentence(said: str) -> str:
     """Return a sentence escaped; text between backticks is shown as code.
 
+    Names that are written from right to left do not move the numbers next to them.
+
+    >>> sentence("level, \u05d0\u05d1: 5") == "level, <bdi>\u05d0\u05d1</bdi>: 5"
+    True
     >>> sentence("`a<b` and ` alone")
     '<code>a&lt;b</code> and ` alone'
     """
-    return re.sub("`([^`]+)`", r"<code>\1</code>", text(said))
+    return _LEFTWARDS.sub(r"<bdi>\g<0></bdi>", re.sub("`([^`]+)`", r"<code>\1</code>", text(said)))
 
 
 def paragraph(said: str, *, role: str = "") -> str:
@@ -180,9 +189,16 @@ def drawn(place: int, otherwise: str, said: str = "") -> str:
     )
 
 
-def folded(summary: str, parts: Iterable[str]) -> str:
-    """Return parts that a reader can unfold, also without scripts."""
-    return f"<details><summary>{text(summary)}</summary>\n{''.join(parts)}</details>\n"
+def folded(summary: str, parts: Iterable[str], *, if_narrow: bool = False) -> str:
+    """Return parts that a reader can unfold, also without scripts.
+
+    Args:
+        summary: Text that unfolds them.
+        parts: HTML.
+        if_narrow: Whether only a narrow page folds them, by its script; wide pages and paper show them.
+    """
+    attributes = ' class="told" open' if if_narrow else ""
+    return f"<details{attributes}><summary>{text(summary)}</summary>\n{''.join(parts)}</details>\n"
 
 
 def link(to: str, said: str) -> str:

@@ -24,7 +24,7 @@ from pipelines.report.label import Stated, stated
 from pipelines.report.ledger import ledger_section
 from pipelines.report.parts import ReportPart, parts_of
 from pipelines.report.reported import Reported
-from pipelines.report.sentences import sentences_of
+from pipelines.report.sentences import meanings_of, sentences_of
 from pipelines.report.stating import facts_of, has_negative, has_unknown
 from pipelines.report.tables import differences_table, page_name, plain_table
 from privacy.counted import counted
@@ -167,7 +167,11 @@ def _below(
     """Return what is below the sentences about each query: charts and tables, or links to their pages."""
     if pages:
         return [
-            [differences_table(query), html.link(Path(page).name, f"Charts and tables of {query.label}")]
+            [
+                *meanings_of(query),
+                differences_table(query),
+                html.link(Path(page).name, f"Charts and tables of {query.label}"),
+            ]
             for query, page in zip(facts.queries, pages, strict=True)
         ]
     return [
@@ -197,6 +201,7 @@ def _charts(
     drawn = data["queries"]
     return [
         html.drawn(place, "slackwater show", " ".join(message(drawn[place], [*drawn, *data.get("others", [])]))),
+        *meanings_of(query),
         html.paragraph(query.coverage, role="note"),
         differences_table(query),
         html.compared(place),

@@ -19,7 +19,7 @@ NAMED_CELLS = 3
 
 
 def sentences_of(part: ReportPart, query: StatedQuery, release: Published, about: Stated) -> list[str]:
-    """Return the sentences about a query: what it measures, the latest numbers, what changed, and what stands out."""
+    """Return the sentences above the charts of a query: what it measures, latest numbers, changes and outliers."""
     said = [html.paragraph(one) for one in query.measured]
     for window, texts in _latest(query).items():
         short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
@@ -27,15 +27,18 @@ def sentences_of(part: ReportPart, query: StatedQuery, release: Published, about
         said += [html.bullets(texts)] if len(texts) >= FEW else []
     said += [html.paragraph(text, role="warning") for text in _warning(query)]
     if changed := [text for one in query.series for text in _changed(one)]:
-        said.append(html.paragraph("Compared with the window before:", role="standing"))
-        said.append(html.bullets(changed))
+        said.append(html.folded("Compared with the window before", [html.bullets(changed)], if_narrow=True))
     standing = [text for one in query.series for text in one.standing_out]
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
         said.append(html.bullets(standing))
-    said.append(html.paragraph("What the numbers are:", role="standing"))
-    said.append(html.bullets(f"{one.kind}: {one.meaning}." for one in query.series))
     return said
+
+
+def meanings_of(query: StatedQuery) -> list[str]:
+    """Return the sentences below the charts of a query: what each kind of its numbers is."""
+    said = html.bullets(f"{one.kind}: {one.meaning}." for one in query.series)
+    return [html.paragraph("What the numbers are:", role="standing"), said]
 
 
 def _warning(query: StatedQuery) -> Iterator[str]:

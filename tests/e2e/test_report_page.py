@@ -86,6 +86,37 @@ def test_a_phone_shows_whether_changes_are_real_without_scrolling(driver):
     assert len({one.rect["y"] for one in cells}) == 1
 
 
+PAPER = """
+const plots = [...document.querySelectorAll('.plot')].filter((one) => one.checkVisibility());
+const { breakInside } = getComputedStyle(plots[0].closest('figure'));
+return [plots[0].getBoundingClientRect().bottom + scrollY, Math.max(...plots.map((one) => one.clientHeight)),
+  document.querySelector('details.told > ul').checkVisibility(), breakInside];
+"""
+"""JavaScript that returns the bottom of the first chart, the largest height of a chart, whether texts that phones fold
+are visible, and whether a figure may end on another page.
+"""
+
+
+def test_a_phone_shows_the_first_chart_early_and_paper_on_the_first_page(elsewhere):
+    resize(elsewhere, 390)
+    elsewhere.refresh()  # the page folds texts when it loads
+    top = elsewhere.execute_script("return document.querySelector('.plot').getBoundingClientRect().top")
+    folded = not elsewhere.find_element(By.CSS_SELECTOR, "details.told > ul").is_displayed()
+    resize(elsewhere, 720, media="print")
+    elsewhere.execute_script("dispatchEvent(new Event('beforeprint'))")
+    bottom, tallest, told, breaks = elsewhere.execute_script(PAPER)
+    resize(elsewhere, 1280)
+    elsewhere.refresh()
+
+    assert top < 1.5 * 900  # of a screen
+    assert folded
+    assert bottom < 1000  # of a page of A4
+    assert tallest < 500
+    assert told
+    assert breaks == "auto"
+    assert elsewhere.find_element(By.CSS_SELECTOR, "details.told > ul").is_displayed()
+
+
 def test_few_numbers_have_markers_and_dates_and_copies_name_them_once(driver):
     resize(driver, 1280)
     large = "#query-1 figure.large"
@@ -431,10 +462,12 @@ const below = [{ v: [-60], lo: [-70], hi: [-50] }, { v: [60], lo: [50], hi: [70]
 const how = (kind) => colouring({ counts: true }, below, false, { kind }).how.endsWith("come from noise alone.");
 return [ranked({}, items, ({ line }) => line).map(({ name }) => name).join(""),
   largest({}, { cells: lines }, 0, items, "Largest").join(" "), apart(9, 11, 5), apart(9, 19, 5),
-  [count(plot, "[aria-label=dot] circle"), count(plot, "[aria-label=bar] rect")], ["level", "change"].map(how)];
+  [count(plot, "[aria-label=dot] circle"), count(plot, "[aria-label=bar] rect")], ["level", "change"].map(how),
+  slackwater.element("p", {}, "level, \u05d0\u05d1 \u05d2: 5 (4 to 6)").textContent];
 """
 """JavaScript that returns the order of some cells, the message about them, ends of bands, the numbers of dots and bars
-of means, and whether the legend of a level and of a change says that numbers below zero come from noise.
+of means, whether the legend of a level and of a change says that numbers below zero come from noise, and a text with a
+name that is written from right to left, in isolating signs.
 """
 
 
@@ -477,6 +510,7 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
         resize(elsewhere, width, media=media, dark=dark)
         if media == "print":
             elsewhere.execute_script("dispatchEvent(new Event('beforeprint'))")
+            assert max(one.size["height"] for one in elsewhere.find_elements(By.CSS_SELECTOR, ".plot")) < 550
         assert faults(elsewhere) == []
         assert elsewhere.execute_script(NAMELESS) == []
         scales = elsewhere.execute_script(STEPS)
@@ -489,6 +523,7 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
         "Largest cell that is not mostly noise: d: 60 (50 to 70). The intervals of b and c overlap this one. "
         "2 of 4 cells cannot be distinguished from zero.",
         *([7.5, 12.5], [9, 19], [4, 0], [True, False]),
+        "level, \u2068\u05d0\u05d1 \u05d2\u2069: 5 (4 to 6)",
     ]
     fan = f"#query-{drawn['medians, quantiles'][0]} .pictured svg"
     bands = elsewhere.find_elements(By.CSS_SELECTOR, f"{fan} [aria-label=area]")

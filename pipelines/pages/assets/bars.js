@@ -25,11 +25,11 @@
     const ends = shown.flatMap(({ line }) => [line.v[window], line.lo[window], line.hi[window]]).filter((value) => value !== null);
     const places = [...shown.keys()], line = (place) => shown[place].line, value = (place) => line(place).v[window];
     // Names are next to the bars, or above them if they are long.
-    const above = shown.some(({ name }) => pixels(name) > room * 0.36), tall = above ? 42 : 24;
+    const above = shown.some(({ name }) => pixels(name) > room * 0.36), tall = above ? 42 : printed ? 18 : 24;
     const names = shown.map(({ name }) => (above ? cut(name, room - 24) : name)), left = above ? 20 : (widest(names) || 0) + 14;
     const sure = (place) => !unsure(query, line(place), window), known = places.filter((place) => line(place).lo[window] !== null);
     const scale = across(d3.extent(query.zero ? [0, ...ends] : ends), room - left - 30);
-    const bar = (kept, fill) => Plot.barX(kept, { y: (place) => place, x1: 0, x2: value, fill, insetTop: above ? 20 : 4, insetBottom: 4 });
+    const bar = (kept, fill) => Plot.barX(kept, { y: (place) => place, x1: 0, x2: value, fill, insetTop: above ? 20 : printed ? 2 : 4, insetBottom: printed ? 2 : 4 });
     const svg = Plot.plot({
       width: room, height: shown.length * tall + 40, marginLeft: left, marginRight: Math.max(24, widest(scale.ticks.map(tick)) / 2 + 8), marginTop: 6, marginBottom: 30,
       x: { label: null, grid: true, ...scale },

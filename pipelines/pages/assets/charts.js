@@ -1,7 +1,7 @@
 // Draws what the page's data hold: for each query its picture, a large chart over time, small ones, and a table to copy from.
 "use strict";
 (() => {
-  const FEW = 12; // small charts at first, and more at each press of the button
+  const FEW = matchMedia("(max-width: 40rem)").matches ? 6 : 12; // small charts at first, and more at each press of the button
   const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, toldWhole, dates, POINTS, thinnest, apart, pictures = {}, largest, named, ranked, inOrder } = slackwater;
 
   function chart(query, series, line, { width, height, large, domain, name }) {
@@ -11,7 +11,7 @@
     const drawn = stepped(series) // each number from the start to the end of its window
       ? points.flatMap((point, place) => [0, 2].map((at) => ({ ...point, time: span(series, place)[at] })))
       : points;
-    const alone = points.some((point) => point.value !== null && point.low === null); // so that intervals are bars, and not a band
+    const alone = drawn.length === 1 || points.some((point) => point.value !== null && point.low === null); // so that intervals are bars, and not a band
     const marks = (large && line.marks ? line.marks : []).map((place) => points[place]);
     const known = points.flatMap((point) => [point.value, point.low, point.high]).filter((value) => value !== null);
     const [low = 0, high = 1] = domain ?? d3.extent(query.zero ? [0, ...known] : known);
@@ -49,7 +49,7 @@
     const summary = points.length
       ? `${name}: ${points.length} ${points.length === 1 ? "number" : "numbers"}, ${when(series, 0)} to ${when(series, last)}. From ${number(lows ?? null)} to ${number(highs ?? null)}; the last one ${told(series, line, last)}.`
       : `${name}: no numbers yet.`;
-    return [{ dated, thin }, ...readable(svg, {
+    return [{ dated, thin, alone }, ...readable(svg, {
       summary, count: points.length, mark,
       nearest: (left) => d3.bisector((point) => point.time).center(points, x.invert(left)),
       text: (place) => `${when(series, place)}: ${toldWhole(series, line, place)}`,
@@ -171,14 +171,15 @@
       redraw();
     }
 
-    // What the large chart draws, and nothing else; `dated`: what its ticks are; `thin`: bands are wider than intervals.
-    function caption(drawn, { dated, thin }) {
-      const known = drawn.lo.some((low) => low !== null), alone = drawn.v.some((value, at) => value !== null && drawn.lo[at] === null);
+    // What the large chart draws, and nothing else; `dated`: what its ticks are; `thin`: bands are wider than intervals;
+    // `alone`: intervals are bars.
+    function caption(drawn, { dated, thin, alone }) {
+      const known = drawn.lo.some((low) => low !== null);
       return [
         state.series.repeated ? "Steps: the published number, repeated until new numbers are published. Dots: new numbers."
           : stepped(state.series) ? "Steps: the published number of each window."
             : `Line: the published number, at the end of its window${state.series.kind === "level" ? "" : "s"}.`,
-        known ? `${alone ? "Bars: 95\u00a0% intervals, where they are known" : "Band: 95\u00a0% intervals"}${thin ? "; narrow ones are drawn wider, to be visible" : ""}.` : "",
+        known ? `${alone && drawn.v.length === 1 ? "Bar: its 95\u00a0% interval" : alone ? "Bars: 95\u00a0% intervals, where they are known" : "Band: 95\u00a0% intervals"}${thin ? "; narrow ones are drawn wider, to be visible" : ""}.` : "",
         drawn.marks?.length ? "Large circle: stands out." : "",
         dated,
       ].filter((said) => said).join(" ");
@@ -225,7 +226,7 @@
     function redraw(printed) {
       const all = room(printed);
       drawPicture(printed);
-      const wide = { width: all, height: Math.max(200, Math.min(320, all * 0.4)), large: true };
+      const wide = { width: all, height: printed ? 200 : Math.max(200, Math.min(320, all * 0.4)), large: true };
       const title = `${query.name}, ${state.series.label}${query.cells.length > 1 ? `: ${name(state.cell)}` : ""}`;
       const [signs, ...plotted] = chart(query, state.series, line(state.cell), { ...wide, name: title });
       large.replaceChildren(element("figcaption", {}, title), ...plotted, element("p", { class: "note" }, caption(line(state.cell), signs)));

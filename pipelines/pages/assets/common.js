@@ -10,9 +10,13 @@ const slackwater = (() => {
       if (key in made && typeof value !== "string") made[key] = value;
       else made.setAttribute(key, value);
     }
-    made.append(...children);
+    made.append(...children.map((child) => (typeof child === "string" ? isolated(child) : child)));
     return made;
   }
+
+  // A text in which names that are written from right to left do not move the numbers next to them (pipelines/pages/html.py).
+  const LEFTWARDS = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc](?:[^\d(:;]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc])?/g;
+  const isolated = (text) => text.replace(LEFTWARDS, (name) => (name === text ? name : `\u2068${name}\u2069`));
 
   const number = (value) =>
     value === null ? "unknown" : Math.abs(value) >= 1e15 ? value.toExponential(3) : value.toLocaleString("en", { maximumFractionDigits: 6 });
@@ -93,7 +97,7 @@ const slackwater = (() => {
       current = Math.max(0, Math.min(count - 1, place));
       kept = extend;
       mark(current);
-      readout.textContent = extend ? between(anchor, current) : text(current);
+      readout.textContent = isolated(extend ? between(anchor, current) : text(current));
       if (between && !extend) between(null);
     }
     function leave() {
@@ -168,6 +172,9 @@ const slackwater = (() => {
       redraws.push(redraw);
       redraw();
     });
+    const texts = [...document.querySelectorAll("details.told")]; // so that a phone shows the first chart early
+    if (matchMedia("(max-width: 40rem)").matches) texts.forEach((one) => { one.open = false; });
+    addEventListener("beforeprint", () => texts.forEach((one) => { one.open = true; }));
     let width = innerWidth;
     addEventListener("resize", () => {
       if (innerWidth !== width) redraws.forEach((redraw) => redraw());

@@ -56,7 +56,7 @@ slackwater.pictures.map = (query, { choose }) => {
     const tone = colouring(query, places.map(line), printed, series);
     const left = Math.max(46, widest(axes[up].texts) + 14), most_room = room - left - 24;
     const ratio = tall ? (tall * (north.at(-1) - north[0])) / (west.at(-1) - west[0]) : Math.max(0.35, Math.min(0.8, rows / columns));
-    const width = Math.min(most_room, 620 / ratio), height = width * ratio;
+    const width = Math.min(most_room, (printed ? 400 : 620) / ratio), height = width * ratio;
     const edges = (place) => { const [a, b] = [place % columns, Math.floor(place / columns)]; return { x1: west[a], x2: west[a + 1], y1: north[b], y2: north[b + 1] }; };
     const squares = (kept, fill) => Plot.rect(kept, { x1: (place) => edges(place).x1, x2: (place) => edges(place).x2, y1: (place) => edges(place).y1, y2: (place) => edges(place).y2, fill, shapeRendering: "crispEdges" });
     const svg = Plot.plot({

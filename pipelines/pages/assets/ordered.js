@@ -25,7 +25,7 @@ slackwater.pictures.ordered = (query, { choose }) => {
     const here = lines.flatMap((one) => [one.v[window], one.lo[window], one.hi[window]]).filter((value) => value !== null);
     const all = lines.flatMap((one) => [...one.v, ...one.lo, ...one.hi]).filter((value) => value !== null);
     const apart = d3.max(all, Math.abs) > 3 * d3.max(here, Math.abs), ends = apart ? here : all;
-    const height = Math.max(220, Math.min(340, room * 0.4)), least = d3.min([0, ...ends]), { y, marginLeft } = scaled(d3.extent([0, ...ends]), Math.floor(height / 45));
+    const height = printed ? 220 : Math.max(220, Math.min(340, room * 0.4)), least = d3.min([0, ...ends]), { y, marginLeft } = scaled(d3.extent([0, ...ends]), Math.floor(height / 45));
     Object.assign(y, { domain: [least, y.domain[1]], ticks: y.ticks.filter((one) => one >= least) });
     const bar = (cells, fill) => Plot.rectY(cells, { x1: (cell) => sides(cell)[0], x2: (cell) => sides(cell)[1], y1: 0, y2: (cell) => line(cell).v[window], fill, insetLeft: 0.5, insetRight: 0.5 });
     const svg = Plot.plot({
@@ -73,7 +73,7 @@ slackwater.pictures.ordered = (query, { choose }) => {
       pen.fillStyle = tone.colour(value);
       pen.fillRect(window, count - 1 - cell, 1, 1);
     }));
-    const starts = d3.range(windows).map((window) => span(series, window)[1]), height = Math.max(160, Math.min(300, count * 14 + 44));
+    const starts = d3.range(windows).map((window) => span(series, window)[1]), height = Math.max(160, Math.min(printed ? 220 : 300, count * 14 + 44));
     const steps = axis.texts.filter((_, at) => at % Math.ceil((inner + 1) / Math.max(2, Math.floor(height / 30))) === 0);
     const left = Math.max(46, widest([...steps, "below", "above"]) + 14);
     const dates = ticks(series, starts, ((room - left - 24) * Math.max(1, windows - 1)) / windows), at = d3.scaleLinear(starts.length > 1 ? starts : [starts[0], +starts[0] + 1], d3.range(Math.max(2, windows))).clamp(true);

@@ -23,11 +23,11 @@ slackwater.pictures.quantiles = (query) => {
   const middle = shares.includes(0.5) ? shares.indexOf(0.5) : -1;
   const tone = (at) => (at === middle ? "var(--accent)" : `var(--fan-${(at + (at > middle ? 1 : 0)) % 2})`);
 
-  function fan({ series, choice }, room, title) {
+  function fan({ series, choice }, room, title, printed) {
     const lines = groups[choice].map((cell) => series.cells[cell]), windows = lines[0].v.length;
     const points = d3.range(windows), time = (window) => moment(series, window);
     const known = lines.flatMap((line) => [...line.v, ...line.lo, ...line.hi]).filter((value) => value !== null);
-    const height = Math.max(220, Math.min(360, room * 0.42)), names = shares.map(short), right = widest(names) + 16;
+    const height = printed ? 220 : Math.max(220, Math.min(360, room * 0.42)), names = shares.map(short), right = widest(names) + 16;
     const axis = scaled(d3.extent(known), Math.floor(height / 45));
     const least = thinnest(axis.y.domain, height - 44), ends = (line, window) => apart(line.lo[window], line.hi[window], least);
     const svg = Plot.plot({
@@ -58,6 +58,6 @@ slackwater.pictures.quantiles = (query) => {
     });
   }
 
-  const draw = (state, room, title) => [[...fan(state, room, title), element("p", { class: "note" }, "Lines: quantiles. Bands of the same colour: their 95 % intervals, each alone. An interval ends at edges of cells, so it changes in steps.")]];
+  const draw = (state, room, title, printed) => [[...fan(state, room, title, printed), element("p", { class: "note" }, "Lines: quantiles. Bands of the same colour: their 95 % intervals, each alone. An interval ends at edges of cells, so it changes in steps.")]];
   return Object.assign(draw, { choices: groups.map(([cell]) => rest(cell)), whole: true, message: (state) => changed(state.series, state.choice, state.window) });
 };
