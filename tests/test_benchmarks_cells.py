@@ -3,11 +3,12 @@
 import itertools
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.cells import medians, points, small, widths
+from benchmarks.cells import factors, medians, points, small, widths
 from benchmarks.cells.data import Units
 from benchmarks.cells.near import plan_of
 
@@ -117,3 +118,12 @@ def test_a_width_chosen_from_the_data_distinguishes_neighbours() -> None:
     sets = [Units("", np.sort(np.append(spread, moved)), 0.0, 8.0) for moved in np.linspace(0.0, 7.9, 40)]
     assert len({widths.chosen_by_looking(units, 8.0, low, high) for units in sets}) > 1
     assert len({widths.cells_for(len(units.places), 8.0) for units in sets}) == 1
+
+
+def test_the_page_on_sums_has_the_factors_of_the_script() -> None:
+    """One row of the table, for both kinds of noise: the others follow in the same way."""
+    key = "`marginals: [[], [region]]`"
+    page = (Path(__file__).parents[1] / "docs/how-to/sums-over-cells.md").read_text()
+    (stated,) = [line.split(" | ")[3:] for line in page.splitlines() if f"| {key} | 1 |" in line]
+
+    assert factors.row(key, 1) == f"| {key} | 1 | {' | '.join(stated)}"

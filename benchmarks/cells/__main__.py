@@ -4,19 +4,20 @@
     python -m benchmarks.cells medians peers        # some of them
     python -m benchmarks.cells --grid 52            # time and memory for 1,000 x 1,000 cells and 52 windows
 
-Parts: over-cells (gain of sums over cells, compared with lower bounds), weighted (gain of weighted sums, compared with
-trees), small (each range of four cells), distance (gain of distances for ranges), points (ranges from sorted points),
-gains (by distance), medians, smooth (sensitivities of medians), crossings (of quantiles), curves (medians by epsilon),
-peers (OpenDP), widths (of a histogram's cells).
+Parts: over-cells (gain of sums over cells, compared with lower bounds), factors (of totals, subtotals and cells),
+weighted (gain of weighted sums, compared with trees), small (each range of four cells), distance (gain of distances for
+ranges), points (ranges from sorted points), gains (by distance), medians, smooth (sensitivities of medians), crossings
+(of quantiles), curves (medians by epsilon), peers (OpenDP), widths (of a histogram's cells).
 """
 
 import argparse
 from collections.abc import Callable
 
-from benchmarks.cells import compared, near, over_cells, peers, small, weighted, widths
+from benchmarks.cells import compared, factors, near, over_cells, peers, small, weighted, widths
 
 PARTS: dict[str, Callable[[], str]] = {
     "over-cells": over_cells.table,
+    "factors": factors.table,
     "weighted": weighted.table,
     "small": small.table,
     "distance": near.factors,
