@@ -106,7 +106,7 @@ def _without_cells(asked: Asked) -> Asked:
 def planned_error(asked: Asked, mechanism: Mechanism) -> float:
     """Return the weighted sum of variances of rows under the planner's choice, for one change and noise of variance 1.
 
-    Variances are those that a release states for each row, and the norm is the one that it is charged.
+    Variances are those that a release states for each row. The norm is the sensitivity that the planner charges.
     """
     power = NOISE[mechanism].power
     choice = CellChoice(marginals=asked.kept[1:], shares=asked.shares)

@@ -191,7 +191,7 @@ def _numbers(released: Released, query: int) -> list[list[np.ndarray]]:
 
 
 def _canaries(stages: Stages, query: int) -> tuple[str, list[str]]:
-    """Release keys of one unit, and keys near the threshold that it is in or not, with real noise, in one window.
+    """Release keys of one unit, and keys near the threshold with and without the unit, with real noise, in one window.
 
     Returns:
         A sentence on the keys that a reader sees, and faults.

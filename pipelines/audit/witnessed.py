@@ -38,7 +38,7 @@ def check_witness(release: Published, path: str) -> LayerResult:
             f"the witness records {len(lines)} epochs, and the folder has {len(epochs)}: the folder is an older copy"
         )
     if len(lines) < needed:
-        faults.append(f"the witness ends after epoch {len(lines)}, and epoch {needed} states that it is recorded")
+        faults.append(f"the witness ends after epoch {len(lines)}, and epoch {needed} states that a witness has it")
     wrong, tested = _compared(epochs, lines)
     if wrong:
         faults.append(f"line {wrong} of the witness is not of epoch {wrong}")
@@ -57,7 +57,7 @@ def check_witness(release: Published, path: str) -> LayerResult:
 
 
 def _compared(epochs: Sequence[Commit], lines: Sequence[bytes]) -> tuple[int, int]:
-    """Return the number of the first wrong line, 0 if there is none, and the number of epochs with their digest."""
+    """Return the number of the first wrong line (0: all are right), and the number of epochs with their digest."""
     begin = FIRST.match(lines[0]) if lines else None
     if lines and begin is None:
         return 1, 0

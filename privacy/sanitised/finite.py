@@ -87,7 +87,7 @@ class FiniteMechanism:
         return self._worst(exp_below(epsilon))
 
     def least_epsilon(self, delta: Exact | float = 0) -> float:
-        """Return the least epsilon with which it is (epsilon, delta)-private, rounded up; infinite without one.
+        """Return the least epsilon with which the mechanism is (epsilon, delta)-private, rounded up, or infinity.
 
         As a function of t = e^epsilon, delta(i, j) is linear between the ratios P[i, o] / P[j, o], so the t at which it
         equals delta is a fraction. Starting from t = 1, the t of the worst pair is taken until no pair exceeds delta:

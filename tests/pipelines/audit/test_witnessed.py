@@ -59,7 +59,7 @@ def test_epochs_whose_facts_have_changed_are_counted_as_not_tested(folder):
     ("epochs", "change", "fault"),
     [
         (2, lambda lines: lines, "the witness records 3 epochs, and the folder has 2"),
-        (3, lambda lines: lines[:2], "the witness ends after epoch 2, and epoch 3 states that it is recorded"),
+        (3, lambda lines: lines[:2], "the witness ends after epoch 2, and epoch 3 states that a witness has it"),
         (3, lambda lines: [*lines[:2], lines[2][:-1]], "the witness ends after epoch 2"),
         (3, lambda lines: [lines[0], lines[2]], "line 2 of the witness is not of epoch 2"),
         (3, lambda lines: [b"\xff\n"], "line 1 of the witness is not of epoch 1"),

@@ -186,7 +186,7 @@ CASES = {
     "leaves again": (2, [[0, 1, -1]], [[0, 0, 0]]),
     "leaves and comes again": (3, [[1, -1, 1]], [[0, 0, 0]]),
     "moves between two keys": (2, [[0, 1, -1], [0, 0, 1]], [[0, 0, 0], [0, 0, 0]]),
-    "moves from others to a key of its own": (2, [[0, 3, -1], [0, 0, 1]], [[0, 2, 0], [0, 0, 0]]),
+    "moves from others to a separate key": (2, [[0, 3, -1], [0, 0, 1]], [[0, 2, 0], [0, 0, 0]]),
     "others come later": (2, [[0, 1, 2]], [[0, 0, 2]]),
     "others leave": (2, [[0, 3, -2]], [[0, 2, -2]]),
     "never alone": (2, [[2, 0, 1]], [[2, 0, 0]]),
