@@ -205,6 +205,7 @@ def test_pages_of_other_kinds_fit_all_widths_and_paper(elsewhere, other_pages, n
         resize(elsewhere, width, media=media, dark=dark)
         if media == "print":
             elsewhere.execute_script("dispatchEvent(new Event('beforeprint'))")
+            assert max(one.size["height"] for one in elsewhere.find_elements(By.CSS_SELECTOR, ".plot")) < 550
         assert faults(elsewhere) == []
     assert logged(elsewhere) == []
     assert elsewhere.execute_script("return performance.getEntriesByType('resource').length") == 0

@@ -41,19 +41,19 @@
   const fill = (one) => (place) => (one.noisy[place] ? "var(--paper)" : "var(--accent)");
 
   // Values below each other, each with its estimate and whisker.
-  function rows(one, places, width) {
+  function rows(one, places, width, printed) {
     const ends = places.flatMap((place) => [one.lo[place], one.hi[place]]);
     const domain = d3.extent(one.share ? [0, ...ends] : [...one.range, ...ends]);
     const labels = places.map((place) => cut(one.values[place], width * 0.38));
     const left = widest(labels) + 14;
     const svg = Plot.plot({
-      width, height: places.length * 26 + 40, marginLeft: left, marginTop: 8, marginBottom: 32,
+      width, height: places.length * (printed ? 18 : 26) + 40, marginLeft: left, marginTop: 8, marginBottom: 32,
       ...across(domain, width - left - 30, one.share ? share : tick),
       y: { label: null, type: "band", domain: places, padding: 0, tickSize: 0, tickFormat: (_, at) => labels[at] },
       marks: [
         one.share ? Plot.ruleX([0], { stroke: "var(--line)" }) : null,
         Plot.ruleY(places, { y: (place) => place, x1: (place) => one.lo[place], x2: (place) => one.hi[place], stroke: "var(--accent)", strokeWidth: 1.6 }),
-        Plot.tickX(places.flatMap((place) => [[place, one.lo[place]], [place, one.hi[place]]]), { y: "0", x: "1", stroke: "var(--accent)", strokeWidth: 1.6, insetTop: 8, insetBottom: 8 }),
+        Plot.tickX(places.flatMap((place) => [[place, one.lo[place]], [place, one.hi[place]]]), { y: "0", x: "1", stroke: "var(--accent)", strokeWidth: 1.6, insetTop: printed ? 5 : 8, insetBottom: printed ? 5 : 8 }),
         Plot.dot(places, { y: (place) => place, x: (place) => one.v[place], stroke: "var(--accent)", fill: fill(one), r: 4.5, strokeWidth: 1.6 }),
       ],
     });
@@ -108,7 +108,7 @@
       more.hidden = shown.length === places.length;
       more.textContent = `Show ${Math.min(FEW, places.length - shown.length)} more values`;
       if (!places.length) return;
-      const [svg, reads] = (one.curve ? curve : rows)(one, shown, printed ?? home.clientWidth);
+      const [svg, reads] = (one.curve ? curve : rows)(one, shown, printed ?? home.clientWidth, printed);
       const what = `${one.name}: ${places.length} ${one.share ? "shares" : places.length > 1 ? "means" : "mean"}`;
       const summary = `${what}. ${shown.slice(0, 3).map((place) => told(one, place)).join(". ")}.`;
       figure.replaceChildren(
