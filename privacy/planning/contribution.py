@@ -58,6 +58,7 @@ class Contribution:
         over: the strategy over cells; None if each cell has its own noise.
         apart: largest number of cells along each axis between neighbours, if only a place is protected.
         distinct: whether a unit counts once in each cell, for any number of its entries there.
+        leaf: number of windows in one leaf.
 
     Raises:
         ValueError: the strategy over cells or the distances do not fit the query or the promise.
@@ -69,6 +70,7 @@ class Contribution:
     over: Product | None = None
     apart: tuple[int, ...] = ()
     distinct: bool = False
+    leaf: int = 1
 
     @classmethod
     def of(cls, demand: Demand, promise: Promise, *, leaf: int = 1, over: Product | None = None) -> "Contribution":
@@ -87,6 +89,7 @@ class Contribution:
             over=over,
             apart=demand.apart,
             distinct=demand.measure.distinct,
+            leaf=leaf,
         )
 
     @property

@@ -7,7 +7,7 @@ block's last window it is the state again, which is a change too: at most k in a
 consecutive blocks. So the counted states are the same outside these two blocks, and inside them the two trajectories x
 and x' change at most 2 k times each; the unit can be present in both at once.
 
-Their difference C (x - x') is bounded in two ways, and the smaller is charged (docs/proofs/strategies.md#blocks):
+Their difference C (x - x') is bounded in three ways, and the smallest is charged (docs/proofs/strategies.md#blocks):
 
     by changes      g(2 k) + g(2 k - 1), with g(m) the norm of one entry with m changes whose states are as far apart as
                     possible (radius = diameter): both change at most 2 k times, and in the last leaf in which they
@@ -15,7 +15,12 @@ Their difference C (x - x') is bounded in two ways, and the smaller is charged (
                     the numbers of changes of both differ by an even number: the larger of 2 g(2 k - 1) and g(2 k) +
                     g(2 k - 2).
     by boundaries   they are apart at 2 v - 1 ends of windows, charged as 2 v: the norm of such a span (norm_apart). Its
-                    states are differences: of two entries at once, or in one cell as long as the interval.
+                    states are differences: of two entries at once, or in one cell as long as the interval. In L2, in
+                    several cells, they are also vectors no longer than the diameter.
+    exactly         at most 16 changes in a block: the largest sum over all ends of windows, of |h - h'| for levels, or
+                    of |x - x'| times the number of nodes that contain one leaf (privacy.planning.worst_in_blocks). In
+                    L2 for levels and disjoint windows alone. For counts no smaller charge is possible: some neighbours
+                    are that far apart.
 
 An owner's n entries change at the ends of the same at most 2 k windows. So its trajectory is the sum of those of n
 entries, each of which is bounded as above, and all norms are n times as large: n entries that move together reach this.
@@ -24,20 +29,25 @@ sqrt(m) times as large in L2, and as far apart, and m times in L1.
 
 `entered` and `left`: each trajectory has at most 2 k events of each entry, in as many windows, so that the norms of
 both are charged as those of two entries, or 2 n, in the same windows. The windows of both may differ: at most 4 k of 2
-v.
+v. The largest sum of the differences of both bounds the events closer, as above.
 
 Source: own result; the norms are those of privacy.planning.sensitivity and privacy.planning.sensitivity_in_span.
 """
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
 from privacy.constraint import AtOnce
 from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
+from privacy.planning.worst_in_blocks import Sum, worst
 from privacy.states import States, apart_in_l1, apart_in_l2_squared, in_l1, in_l2_squared
-from privacy.strategies.base import Strategy
+from privacy.strategies.base import Strategy, of_one_width
 from privacy.touched import at_most
 from privacy.upward import above, root_above
+
+_ONE = States(radius=Fraction(1), diameter=Fraction(1), hulls=())
+"""States of which one change has the L1 norm of a column: the number of nodes that contain one leaf."""
 
 
 def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> Sensitivity:
@@ -64,8 +74,8 @@ def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = Fal
     largest = [c.largest for c in unit.components]
     entries, squared = unit.at_once(_entries(unit))
     apart = strategy.moved_apart(boundaries, cells=unit.columns, each=unit.filled, largest=largest, entries=2 * entries)
-    l1 = above(entries * strategy.norm_apart(_differences(unit, in_one), boundaries)) if strategy.sparse else 0.0
-    l2 = root_above(squared * strategy.norm_apart(_differences(unit, in_two), boundaries)) + apart.rounding
+    l1 = above(_by_boundaries(strategy, unit, in_one)) if strategy.sparse else 0.0
+    l2 = root_above(_by_boundaries(strategy, unit, in_two)) + apart.rounding
     nodes, coordinates = apart.nodes, apart.coordinates
     if not strategy.of_levels:
         counted = strategy.moved(at_most(changes), cells=unit.columns, each=unit.filled, largest=largest, shared=False)
@@ -74,12 +84,13 @@ def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = Fal
         l1 = min(l1, _by_changes(strategy, unit, in_one, above, closely)) if strategy.sparse else 0.0
     if not strategy.sparse:
         return charged_as_one(l2, nodes=1, coordinates=coordinates)
+    net: Sum = "level" if strategy.of_levels else "change"
     return Sensitivity(
-        l1=l1,
-        l2=l2,
+        l1=min(l1, _exactly(net, strategy, unit, in_one)),
+        l2=min(l2, _exactly(net, strategy, unit, in_two)),
         nodes=nodes,
-        node_l1=above(entries * _differences(unit, in_one).diameter),
-        node_l2=root_above(squared * _differences(unit, in_two).diameter),
+        node_l1=above(entries * _differences(unit, in_one)[0].diameter),
+        node_l2=root_above(squared * min(apart.diameter for apart in _differences(unit, in_two))),
         coordinates=coordinates,
     )
 
@@ -87,9 +98,23 @@ def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = Fal
 def squared_in_blocks(strategy: Strategy, unit: Contribution) -> float:
     """Return the squared L2 norm of net changes, without rounding."""
     in_two = _states(unit, in_l2_squared, 2)
-    _, boundaries = _blocks(unit)
-    bound = float(unit.at_once(_entries(unit))[1] * strategy.norm_apart(_differences(unit, in_two), boundaries))
-    return bound if strategy.of_levels else min(bound, _by_changes(strategy, unit, in_two, root_above, False) ** 2)
+    bound = float(_by_boundaries(strategy, unit, in_two))
+    if not strategy.of_levels:
+        bound = min(bound, _by_changes(strategy, unit, in_two, root_above, False) ** 2)
+    return min(bound, _exactly("level" if strategy.of_levels else "change", strategy, unit, in_two) ** 2)
+
+
+def closer_events(strategy: Strategy, unit: Contribution) -> tuple[float, float]:
+    """Return bounds in L1 and L2 of the nodes of entered or left entries, in normalised units, for neighbours as above.
+
+    Both are infinite if they are not known.
+    """
+    in_one, in_two = _states(unit, in_l1, 1), _states(unit, in_l2_squared, 2)
+    one, two = (
+        max(_exactly("entered", strategy, unit, states), _exactly("left", strategy, unit, states))
+        for states in (in_one, in_two)
+    )
+    return one, two
 
 
 def events_in_blocks(unit: Contribution) -> tuple[int, int, tuple[int, int]]:
@@ -124,15 +149,54 @@ def _by_changes(
     return above(outside * (whole + but_one))
 
 
-def _differences(unit: Contribution, states: States) -> States:
-    """Return the sizes of the difference of two states that may both be present."""
+def _by_boundaries(strategy: Strategy, unit: Contribution, states: States) -> Fraction:
+    _, boundaries = _blocks(unit)
+    entries = unit.at_once(_entries(unit))[states.squared]
+    return entries * min(strategy.norm_apart(apart, boundaries) for apart in _differences(unit, states))
+
+
+def _differences(unit: Contribution, states: States) -> list[States]:
+    """Return the sizes of the difference of two states that may both be present, in each way to bound them."""
+    sign = 4 if states.squared else 2
     if states.hulls:
-        sign = 4 if states.squared else 2
         length = sum(states.hulls, Fraction(0))
-        return States(radius=length, diameter=sign * length, hulls=(sign * length,), squared=states.squared)
+        return [States(radius=length, diameter=sign * length, hulls=(sign * length,), squared=states.squared)]
     if states.squared:
-        return apart_in_l2_squared(unit.components, 2, unit.corners(2))
-    return apart_in_l1(unit.components, unit.cells, 2, unit.corners(1))
+        far = States(radius=states.diameter, diameter=sign * states.diameter, hulls=(), squared=True)
+        return [far, apart_in_l2_squared(unit.components, 2, unit.corners(2))]
+    return [apart_in_l1(unit.components, unit.cells, 2, unit.corners(1))]
+
+
+def _exactly(of: Sum, strategy: Strategy, unit: Contribution, states: States) -> float:
+    """Return a bound, L1 or L2, from the largest sum over two blocks; infinite if it is not known.
+
+    Args:
+        of: what is summed.
+        strategy: the strategy in time.
+        unit: contribution of one unit, in leaves of the strategy.
+        states: sizes of the states of one entry.
+    """
+    constraint = _at_once(unit)
+    assert constraint.changes is not None
+    assert constraint.block is not None
+    block, rest = divmod(constraint.block, unit.promise.window // unit.leaf)
+    one_layer = strategy.of_levels or (strategy.disjoint_layers == (1,) and unit.leaf == 1)
+    if rest or not strategy.sparse or not of_one_width(strategy) or (states.squared and not one_layer):
+        return math.inf
+    plain = not unit.promise.owner and unit.over is None and all(c.low == c.high for c in unit.components)
+    largest = worst(
+        of,
+        states,
+        changes=constraint.changes,
+        block=block,
+        windows=None if strategy.windows is None else strategy.windows * unit.leaf,
+        plain=plain,
+        alone=plain and unit.cells == 1,
+    )
+    if largest is None:
+        return math.inf
+    columns = 1 if strategy.of_levels else strategy.norm(_ONE, at_most(1))
+    return (root_above if states.squared else above)(unit.at_once(_entries(unit))[states.squared] * columns * largest)
 
 
 def _entries(unit: Contribution) -> int:

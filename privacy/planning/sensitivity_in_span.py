@@ -35,7 +35,12 @@ import math
 from fractions import Fraction
 
 from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
-from privacy.planning.sensitivity_in_blocks import events_in_blocks, net_in_blocks, squared_in_blocks
+from privacy.planning.sensitivity_in_blocks import (
+    closer_events,
+    events_in_blocks,
+    net_in_blocks,
+    squared_in_blocks,
+)
 from privacy.states import States, apart_in_l1, apart_in_l2_squared, in_l1, near_in_l1, near_in_l2_squared
 from privacy.strategies.base import Strategy
 from privacy.upward import above, root_above
@@ -122,9 +127,10 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     in_layers = [fullest(events, leaves) for leaves in strategy.disjoint_layers]
     together = max(max(counts) for counts in in_layers)
     squares = sum(squares_with(counts, crossed, moved) for counts in in_layers)
+    closer = closer_events(strategy, unit) if _renewed(unit) else (math.inf, math.inf)
     return Sensitivity(
-        l1=above(len(in_layers) * (events * one + longer)),
-        l2=root_above(squares * two),
+        l1=min(above(len(in_layers) * (events * one + longer)), closer[0]),
+        l2=min(root_above(squares * two), closer[1]),
         nodes=len(in_layers) * met,
         node_l1=above(together * one + longer),
         node_l2=root_above(squares_with([together], crossed, moved) * two),

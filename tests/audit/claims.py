@@ -68,8 +68,6 @@ SURVEYS: dict[str, dict[str, Any]] = {
 _NO_RATIO = "no layer has the exact likelihood of these numbers; tests/privacy/adaptive compares their costs"
 
 LOOSE = {
-    "protection a span with changes": "the bound charges both courses of the unit with all changes of two blocks, and "
-    "one of them is absent in the span: no neighbours have a loss of more than 0.56, which 20 values share",
     "accounting paper": "charges each node with the most that any node can move, for comparison",
     "policy pegasus": _NO_RATIO,
     "policy pegasus, a span": _NO_RATIO,
