@@ -34,7 +34,6 @@ _UNITS = {"ts_ns": (1, 1000), "ts_us": (1, 1), "ts_ms": (1000, 1)}
 _LOG = (
     ("commit_lsn", "change_lsn", "event_serial_no", "file", "pos", "row", "scn", "rs_id", "ssn", "lsn", "sequence")
 )  # fmt: skip
-_WHOLE = ("event_serial_no", "pos", "row", "ssn", "lsn")
 
 
 def lines(data: bytes, read: Callable[[bytes], Any]) -> Reading:

@@ -30,7 +30,6 @@ STORM = 38  # the day, from 0
 BAD = 1_000
 FALSE_ALARM = 1e-6
 CELLS = 3 * 365
-AIRPORTS = ("EWR", "JFK", "BOS")
 
 
 def write_changelog(path: Path, keys: Sequence[str | None]) -> Path:

@@ -25,25 +25,12 @@ from privacy.planning.sensitivity import MOST_OF_OWNER, of_events, of_net
 from privacy.planning.spent import covered
 from privacy.series import Series, SeriesKind
 from privacy.strategies.choice import Choice
+from tests.privacy.planning.accountings import ACCOUNTINGS
 from tests.privacy.steps import exact_nodes
 from tests.searches import examples
 
 FOUR = AtMost(4)
 DISJOINT = Choice(name="disjoint")
-
-LAPLACE: list[tuple[Mechanism, Accounting, float]] = [("laplace", "naive", 0.0), ("laplace", "paper", 0.0)]
-WITH_DELTA: list[tuple[Mechanism, Accounting, float]] = [
-    ("laplace", "advanced", 1e-6),
-    ("laplace", "zcdp", 1e-6),
-    ("laplace", "rdp", 1e-6),
-    ("laplace", "pld", 1e-6),
-    ("gaussian", "naive", 1e-6),
-    ("gaussian", "advanced", 1e-6),
-    ("gaussian", "zcdp", 1e-6),
-    ("gaussian", "rdp", 1e-6),
-    ("gaussian", "pld", 1e-6),
-    ("gaussian", "paper", 1e-6),
-]
 
 
 def demand(
@@ -170,7 +157,7 @@ def test_families_of_a_query_share_its_weight_evenly():
     assert made.linear(0, "entered") == (made.parts[1],)
 
 
-@pytest.mark.parametrize(("mechanism", "accounting", "delta"), [*LAPLACE, *WITH_DELTA])
+@pytest.mark.parametrize(("mechanism", "accounting", "delta"), ACCOUNTINGS)
 def test_the_loss_is_the_budget_and_never_above(mechanism, accounting, delta):
     for epsilon in (0.1, 1.0, 8.0):
         with patch("privacy.accounting.accounting.TOLERANCE", 1e-5):
@@ -212,7 +199,7 @@ def test_gaussian_shares_add_up_to_the_budget_in_zcdp():
     assert zcdp_epsilon(rho, 1e-6) == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.parametrize(("mechanism", "accounting", "delta"), [*LAPLACE, *WITH_DELTA])
+@pytest.mark.parametrize(("mechanism", "accounting", "delta"), ACCOUNTINGS)
 def test_halving_any_noise_would_break_the_budget(mechanism, accounting, delta):
     made = plan(
         *several(fine=mechanism == "gaussian"), delta=delta, mechanism=mechanism, accounting=accounting, epsilon=1.0

@@ -24,6 +24,7 @@ from privacy.strategies.base import Strategy
 from privacy.strategies.choice import Choice
 from privacy.strategies.factorised.factorised import Factorised
 from privacy.strategies.tree.tree import Tree
+from tests.privacy.planning.accountings import ACCOUNTINGS
 from tests.privacy.steps import Node, exact_nodes, listed, nodes_matrix, noise_matrix, sampled
 
 LEVEL, CHANGE, ENTERED = Series(kind="level"), Series(kind="change"), Series(kind="entered")
@@ -31,20 +32,6 @@ SLIDING = Series(kind="sliding", width=3)
 FORTNIGHT = Series(kind="sliding", width=14, every=7)
 
 DISJOINT = Choice(name="disjoint")
-ACCOUNTINGS: list[tuple[Mechanism, Accounting, float]] = [
-    ("laplace", "naive", 0.0),
-    ("laplace", "paper", 0.0),
-    ("laplace", "advanced", 1e-6),
-    ("laplace", "zcdp", 1e-6),
-    ("laplace", "rdp", 1e-6),
-    ("laplace", "pld", 1e-6),
-    ("gaussian", "naive", 1e-6),
-    ("gaussian", "advanced", 1e-6),
-    ("gaussian", "zcdp", 1e-6),
-    ("gaussian", "rdp", 1e-6),
-    ("gaussian", "pld", 1e-6),
-    ("gaussian", "paper", 1e-6),
-]
 
 
 def tree(branching: int, height: int, refine: str = "none") -> Choice:
