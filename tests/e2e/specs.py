@@ -111,7 +111,7 @@ def changelog(entries: int = 40) -> list[Row]:
 
 
 def write(path: Path, rows: Sequence[Row]) -> Path:
-    """The rows as the path's ending says: parquet, csv or jsonl, the text also with .gz."""
+    """Write rows in the format of the path's suffix: parquet, csv or jsonl; text also with .gz."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".parquet":
         pq.write_table(pa.Table.from_pylist(list(rows), schema=SCHEMA), path)
@@ -141,7 +141,7 @@ def write_spec(folder: Path, *changes: tuple[str, str], name: str = "spec.yaml")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a command said and its exit code; not how far it was, which it tells on a busy machine."""
+    """Output and exit code of a command, without its lines of progress."""
 
     code: int
     out: str
@@ -155,7 +155,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """`slackwater` in this process, called in a folder that relative paths start at."""
+    """`slackwater` in this process, with this folder as the working directory."""
 
     folder: Path
     capsys: pytest.CaptureFixture[str]

@@ -40,20 +40,20 @@ output:
 
 
 def changed(old: str, new: str, text: str = GOOD) -> str:
-    """`text` with its only `old` replaced."""
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the text"
+    """Return `text` with its only `old` replaced."""
+    assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in the text"
     return text.replace(old, new)
 
 
 def loaded(folder: Path, text: str) -> Spec:
-    """The spec that a text holds."""
+    """Return the spec that a text holds."""
     path = folder / "spec.yaml"
     path.write_text(text, encoding="utf-8")
     return load(path)
 
 
 def problems(folder: Path, text: str) -> list[str]:
-    """The lines of the error, without the folder: `spec.yaml:3: ...`."""
+    """Return the lines of the error, without the folder: `spec.yaml:3: ...`."""
     with pytest.raises(SpecError) as caught:
         loaded(folder, text)
     return [line.removeprefix(f"{folder}/") for line in str(caught.value).split("\n")]
