@@ -147,9 +147,14 @@ def modules(package: str) -> Iterator[Path]:
 
 
 @cache
+def syntax(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
     """Return all imports of a file, also those inside functions."""
-    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [node for node in ast.walk(syntax(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def imported(path: Path) -> set[str]:
@@ -278,7 +283,7 @@ def test_imports_are_at_the_top_of_their_files() -> None:
     for path in (path for package in PACKAGES for path in modules(package)):
         if not any(node.col_offset for node in imports(path)):
             continue  # an indented import may also be in a condition at the top of a file
-        tree = ast.parse(path.read_text())
+        tree = syntax(path)
         for node in (n for part in ast.walk(tree) if isinstance(part, ast.FunctionDef) for n in ast.walk(part)):
             if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in PACKAGES:
                 inside |= {(str(path.relative_to(ROOT)), f"{node.module}.{alias.name}") for alias in node.names}
@@ -415,8 +420,9 @@ def test_names_in_docstrings_exist() -> None:
     rooms = {name.rpartition(".")[0] for name in known}
     missing = []
     for name, path in known.items():
-        tree = ast.parse(path.read_text())
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
+        nodes = [
+            node for node in ast.walk(syntax(path)) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        ]
         told = "\n".join(filter(None, map(ast.get_docstring, nodes)))
         for found in re.findall(rf"\b(?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*){{2,}}", told):
             module, _, inside = found.rpartition(".")
@@ -433,11 +439,6 @@ LONG_FUNCTION, MANY_PARAMETERS, LONG_MODULE = 60, 8, 300
 
 BEYOND = {"privacy.local.candidates.tree"}
 """Functions and modules beyond the limits; CONTRIBUTING has the reasons."""
-
-
-@cache
-def syntax(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
 
 
 def sources() -> Iterator[Path]:

@@ -122,6 +122,7 @@ def test_windows_that_are_not_over_are_refused_with_the_two_times(slackwater: Co
     assert [path.name for path in slackwater.folder.iterdir()] == ["spec.yaml"]
 
 
+@pytest.mark.slow
 def test_a_future_time_is_accepted_if_it_closes_no_future_window(slackwater: CommandLine) -> None:
     """The schedule has ended, or the open window continues beyond the moment."""
     write(slackwater.folder / "data/all.parquet", changelog())

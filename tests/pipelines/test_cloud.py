@@ -111,6 +111,7 @@ def one_line(said: Said) -> str:
     return said.lines[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_without_credentials_every_command_reports_it_within_seconds(
     slackwater: CommandLine, command: tuple[str, ...]
@@ -137,6 +138,7 @@ def test_missing_credentials_that_are_named_are_reported(
     assert "GOOGLE_APPLICATION_CREDENTIALS (what it names cannot be used)" in one_line(said)
 
 
+@pytest.mark.slow
 def test_a_metadata_server_that_never_answers_is_not_waited_for(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +152,7 @@ def test_a_metadata_server_that_never_answers_is_not_waited_for(
     assert "metadata server" in one_line(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "code", "words"),
     [
@@ -196,6 +199,7 @@ def test_a_refused_table_is_reported_with_a_remedy(
     assert told.startswith("slackwater: house-1.wards.all: ")
 
 
+@pytest.mark.slow
 def test_a_read_only_table_is_refused_before_anything_is_sampled(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +252,7 @@ def test_a_read_only_bucket_is_reported_with_a_remedy(
     assert 0 < refusals == len(uploads), "a file that failed is uploaded again when Python forgets it"
 
 
+@pytest.mark.slow
 def test_a_revoked_key_is_reported(slackwater: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

@@ -88,6 +88,7 @@ print(faults(), faults())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
 def test_freed_arrays_are_used_again() -> None:
     said = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)

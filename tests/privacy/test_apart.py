@@ -122,6 +122,7 @@ def test_the_last_boundary_ends_a_node_of_every_layer_if_the_horizon_cuts_them(r
     assert reached > 10 or boundaries > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("boundaries", [1, 2, 4, 7])
 def test_no_trajectory_of_several_cells_and_entries_exceeds_the_charge(boundaries):
     random = np.random.default_rng(boundaries)

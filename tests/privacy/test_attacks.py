@@ -99,6 +99,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.few(4)
 @pytest.mark.parametrize("owner", [False, True])
 @pytest.mark.parametrize("cells", [1, 3])
@@ -236,6 +237,7 @@ def aggregation_of(measure: Measure, windows: int) -> Aggregation:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.few(3)
 @pytest.mark.parametrize(("horizon", "closed"), [(24, 24), (24, 17), (None, 13)])
 @pytest.mark.parametrize(("leaf", "series"), [(1, LEVELS), (1, LEVELS[1:]), (2, WEEKS)])
@@ -314,6 +316,7 @@ SEVERAL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [1, 2, 4])
 @pytest.mark.parametrize("accounting", ["naive", "advanced", "zcdp", "rdp", "pld"])
 def test_the_worst_of_all_pure_releases_with_this_noise_keeps_the_budget(accounting: Accounting, queries: int) -> None:

@@ -238,6 +238,7 @@ def test_levels_of_both_signs_are_as_far_apart_as_their_ends_at_every_boundary()
     assert (found.node_l1, found.node_l2**2) == (2 * (2 + 1), pytest.approx(4 * (4 + 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf", [2, 3, 4])
 def test_leaves_of_several_windows_need_not_fit_the_blocks(leaf):
     g = differences(2, 3, 2)
@@ -289,6 +290,7 @@ def planned(series: Series, changes: int | None, name: str = "auto") -> Plan:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("series", "share"), [(LEVEL, 0.15), (CHANGE, 0.012)], ids=str)
 def test_few_changes_in_a_year_of_days_are_far_less_than_all_its_days(series, share):
     every, few = planned(series, None, "direct"), planned(series, 2)
@@ -296,6 +298,7 @@ def test_few_changes_in_a_year_of_days_are_far_less_than_all_its_days(series, sh
     assert stddev(few, 0, series, 1024).mean() < share * stddev(every, 0, series, 1024).mean()
 
 
+@pytest.mark.slow
 def test_a_plan_with_blocks_is_kept_and_spent():
     plan = planned(CHANGE, 3)
     document = plan_to_json(plan)

@@ -148,6 +148,7 @@ def nearest(raw: np.ndarray, over: Product) -> np.ndarray:
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.few(4)
 @pytest.mark.parametrize("over", OVER, ids=str)
 def test_under_a_strategy_over_cells_the_nearest_is_nearest_in_its_nodes(over: Product) -> None:

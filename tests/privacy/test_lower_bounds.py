@@ -90,6 +90,7 @@ def test_one_change_among_two_windows_is_exact() -> None:
     assert worst >= 1 - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("windows", "changes", "stated"), [(1024, 8, 34.6), (128, 1, 5.08), (365, 16, 37.7)])
 def test_levels_have_the_bounds_that_were_computed_before(windows: int, changes: int, stated: float) -> None:
     least = mean_variance(second_moment(windows, changes, windows), None)

@@ -192,6 +192,7 @@ def factorised_of(form: str, windows: int, *, initial_level: bool) -> Factorised
     )
 
 
+@pytest.mark.slow
 @pytest.mark.few(9)
 @pytest.mark.parametrize("initial_level", [True, False])
 @pytest.mark.parametrize("form", FORMS)
@@ -207,6 +208,7 @@ def test_no_trajectory_reaches_further_through_a_filter(
         assert beyond(entries, (found.l2 <= claimed.l2 * (1 + 1e-12)) | (entries.changes > k)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_an_entry_that_was_there_and_moves_at_every_leaf_is_accounted_for(form):
     """One change more than there are leaves, since presence at the start is one: no histogram avoids it."""
@@ -217,6 +219,7 @@ def test_an_entry_that_was_there_and_moves_at_every_leaf_is_accounted_for(form):
         assert beyond(entries, moved(factorised, entries.leaves, 2**24).l2 <= claimed.l2 * (1 + 1e-12)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", [0, 10, 25])
 @pytest.mark.parametrize("form", FORMS)
 def test_no_trajectory_within_a_span_reaches_further_through_a_filter(form, span):

@@ -85,6 +85,7 @@ def test_changes_of_courses_are_the_fewest_of_any_entries():
     assert fewest == {found[:, n].tobytes(): made for n, made in enumerate(changes(found).tolist())}
 
 
+@pytest.mark.slow
 @pytest.mark.few(11)
 @pytest.mark.parametrize("cells", [1, 2, 3])
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -102,6 +103,7 @@ def test_no_unit_of_few_changes_is_further_than_charged_and_some_are_as_far(cell
             assert (one, two) == pytest.approx((claimed.l1, claimed.l2**2)), strategy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2, 3, 8, 100])
 def test_without_cells_the_charge_is_that_of_one_entry(most):
     for strategy in strategies(WINDOWS):
@@ -121,6 +123,7 @@ def test_with_cells_units_cost_less_than_entries():
     assert of_net(tree, replace(of_units, distinct=False)).l2 ** 2 == pytest.approx(16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cells", "entries", "span"), [(1, 1, 2), (1, 4, 2), (2, 1, 2), (2, 2, 2), (3, 2, 1), (3, 4, 2)]
 )
@@ -173,6 +176,7 @@ def events(course: np.ndarray, family: str, most: int | None = None) -> np.ndarr
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cells", "most"), [(1, 1), (1, 3), (1, 4), (2, 2), (2, 3), (3, 3)])
 @pytest.mark.parametrize("family", ["entered", "left"])
 def test_arrivals_of_few_changes_are_those_of_one_entry(cells, most, family):

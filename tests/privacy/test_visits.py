@@ -64,6 +64,7 @@ def differences(instants: int, span: int, *, cells: int, entries: int, most: int
     return np.unique(leaves[one] - leaves[other], axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("instants", "span", "cells", "entries", "most", "values"),
     [

@@ -52,6 +52,7 @@ def alarms(folder: Path) -> list[tuple[str, int]]:
     return list(zip(told["origin"].to_pylist(), days.tolist(), strict=True))
 
 
+@pytest.mark.slow
 def test_only_the_day_and_airport_of_the_storm_raise_an_alarm(tmp_path: Path) -> None:
     changelog = write_changelog(tmp_path / "flights.parquet", [f"flight {n}" for n in range(BAD)])
 
@@ -66,6 +67,7 @@ def test_only_the_day_and_airport_of_the_storm_raise_an_alarm(tmp_path: Path) ->
     assert sentence.startswith("(0.5, 0)-differential privacy")
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("keys", "error", "released_before"), [(["a", None], InputError, False), (["a"], RefusedError, True)]

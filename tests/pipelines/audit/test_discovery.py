@@ -37,6 +37,7 @@ def attacked(ready: Prepared) -> LayerResult:
     return layer
 
 
+@pytest.mark.slow
 def test_the_program_passes_and_units_alone_reach_most_of_delta(ready: Prepared) -> None:
     layer = attacked(ready)
 
@@ -45,12 +46,14 @@ def test_the_program_passes_and_units_alone_reach_most_of_delta(ready: Prepared)
     assert 0.8 < layer.measures["share"] <= 1
 
 
+@pytest.mark.slow
 def test_a_key_that_stays_a_candidate_is_seen(ready: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovered_chunk, "candidates", lambda levels: np.logical_or.accumulate(levels > 0))
 
     assert any("public in other windows" in fault for fault in attacked(ready).faults)
 
 
+@pytest.mark.slow
 def test_half_of_the_margin_of_a_threshold_is_seen(ready: Prepared) -> None:
     plan = ready.stages.job.plan
     part = plan.discovered_of(0)

@@ -51,6 +51,7 @@ def test_a_layer_is_read_back_from_json():
     assert LayerResult.from_json(layer.to_json()) == layer
 
 
+@pytest.mark.slow
 def test_a_release_of_one_window_is_audited(tmp_path):
     spec = tmp_path / "one.yaml"
     spec.write_text((SPECS / "wards.yaml").read_text().replace("until: 2026-02-01", "until: 2026-01-02"))

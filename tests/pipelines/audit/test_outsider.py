@@ -85,6 +85,7 @@ def test_a_changed_file_fails(public, tmp_path):
     assert main(["audit", "--public", str(public)]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -105,6 +106,7 @@ def test_other_rows_scales_and_grids_fail(change, public, tmp_path):
     assert (found["files"], found["rows"]) == (True, False)
 
 
+@pytest.mark.slow
 def test_narrow_noise_in_empty_cells_fails(tmp_path, monkeypatch):
     sample = noise.sample_noise
     monkeypatch.setattr(noise, "sample_noise", lambda *args, **named: sample(*args, **named) * 7 // 10)

@@ -43,6 +43,7 @@ def checked(folder: Path, epochs: int, change=lambda lines: lines):
     return check_witness(published(str(folder / f"after-{epochs}")), str(folder / "copy"))
 
 
+@pytest.mark.slow
 def test_the_folder_that_the_witness_records_passes(folder):
     assert main(["audit", "--public", str(folder / "public"), "--witness", str(folder / "witness")]) == 0
     assert checked(folder, 2, lambda lines: lines[:2]).tried == {"lines": 2, "epochs with their digest": 2}

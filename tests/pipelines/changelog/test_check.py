@@ -103,6 +103,7 @@ def awkward(seed: int, *, truncates: int = 0) -> list[Row]:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_counts_are_those_of_a_plain_loop(seed: int, tmp_path: Path) -> None:
     rows = awkward(seed, truncates=3 * (seed % 2))

@@ -66,6 +66,7 @@ def told(folder: Path, kind: str, more: str = "") -> dict[str, str]:
     return disclosure(Subject(spec=spec, plan=plan_of(spec), program="0.3.0", sampler=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_point_is_stated_truly_of_its_kind_of_release(tmp_path: Path, kind: str) -> None:
     found = told(tmp_path, kind)

@@ -10,6 +10,7 @@ def test_the_embedded_runner_is_the_default() -> None:
     assert options_of([]).get_all_options()["runner"] == EMBEDDED_RUNNER
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

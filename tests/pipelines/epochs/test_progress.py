@@ -73,6 +73,7 @@ def test_a_terminal_shows_a_bar_with_the_rate_and_the_time_left(
     assert shown.endswith("\r")  # the bar is gone when the work is done
 
 
+@pytest.mark.slow
 def test_elsewhere_there_are_plain_lines(layout: Layout, capsys: pytest.CaptureFixture[str]) -> None:
     work(layout)
 
@@ -83,6 +84,7 @@ def test_elsewhere_there_are_plain_lines(layout: Layout, capsys: pytest.CaptureF
     assert all(re.fullmatch(r"working: 25 %, [\d,]+ rows/s, \d+ s left", line) for line in lines), lines
 
 
+@pytest.mark.slow
 def test_text_files_have_a_rate_and_no_guess_of_the_time_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,6 +96,7 @@ def test_text_files_have_a_rate_and_no_guess_of_the_time_left(
     assert all(re.fullmatch(r"working: \d+ s, [\d,]+ rows/s", line) for line in lines), lines
 
 
+@pytest.mark.slow
 def test_a_short_run_shows_nothing(
     layout: Layout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,6 +115,7 @@ def test_a_person_waits_two_seconds_at_most_for_the_first_sign(monkeypatch: pyte
     assert display.PATIENCE == 2.0
 
 
+@pytest.mark.slow
 def test_a_failure_passes_through_and_ends_the_display(layout: Layout, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="of the engine"), Display(layout):
         raise ValueError("of the engine")

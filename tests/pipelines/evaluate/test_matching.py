@@ -120,6 +120,7 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
     return CommandLine(tmp_path, capsys)
 
 
+@pytest.mark.slow
 def test_an_evaluation_without_matching_rows_reports_it(slackwater: CommandLine) -> None:
     """Such an evaluation once looked as good as any other."""
     write_spec(slackwater.folder, ("age >= 0", "age >= 1000000"))
@@ -130,6 +131,7 @@ def test_an_evaluation_without_matching_rows_reports_it(slackwater: CommandLine)
     assert "warning: query beds: nothing matches: no entry is ever in the query." in said.out
 
 
+@pytest.mark.slow
 def test_an_evaluation_reports_the_loss_by_the_bound_and_its_effect_on_the_last_level(
     slackwater: CommandLine,
 ) -> None:

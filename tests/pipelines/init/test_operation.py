@@ -117,6 +117,7 @@ def test_names_of_columns_are_read_only_with_leave_and_values_never(
     assert "ward" not in text
 
 
+@pytest.mark.slow
 def test_of_files_that_are_not_there_no_names_are_offered(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,6 +297,7 @@ def made_for(shell: str, slackwater: CommandLine) -> Path:
     return script
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shell", "flags"), [("bash", ["--norc", "--noprofile"]), ("zsh", ["-f"])])
 def test_a_shell_completes_commands_flags_and_files(slackwater: CommandLine, shell: str, flags: list[str]) -> None:
     script = made_for(shell, slackwater)

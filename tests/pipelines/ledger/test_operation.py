@@ -180,6 +180,7 @@ def test_the_ledger_states_the_cost_of_future_windows(spec, plan, windows, said)
     assert "1 to 1 " not in text
 
 
+@pytest.mark.slow
 def test_nothing_remains_of_a_budget_that_each_span_has_by_itself(tmp_path):
     text = SPEC.replace("constraint: {at_most: 4}", "protects: {span: 3d}").replace("strategy: disjoint", "")
     spec = loaded(tmp_path, text.replace(", until: 2026-01-11T00:00:00Z", ""))

@@ -24,6 +24,7 @@ def faults(design: Design, devices: int = 10_000) -> str:
     return " ".join(check_devices(design, Random(1), devices=devices).faults)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_devices_of_each_method_pass_and_reach_a_part_of_the_claim(name: str) -> None:
     found = check_devices(DESIGNS[name], Random(1), devices=10_000)

@@ -363,6 +363,7 @@ def test_a_runner_that_needs_another_option_is_reported(command: Command) -> Non
     assert err.startswith("slackwater: pipeline options: ")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_in_one_line_and_leaves_nothing(command: Command) -> None:
     sent_files(command)
     before = set(Path().iterdir())
@@ -399,6 +400,7 @@ ODD = {
 """Files with rows that are no reports."""
 
 
+@pytest.mark.slow
 def test_no_text_of_a_file_of_reports_is_in_a_message(command: Command, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     sent_files(command)
@@ -484,6 +486,7 @@ def test_a_survey_with_members_that_do_not_fit_is_refused(command: Command) -> N
             read_survey(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "value"),
     [("start", 10**20), ("every", 10**20), ("publish", ["level", "levels"]), ("answers", ["employed"])],

@@ -136,6 +136,7 @@ def survey_of(files: Files, bound: LocalBound, *, delta: float = 0.0, once: bool
     return replace(survey, design=next(each.design for each in found if each.method == wanted))
 
 
+@pytest.mark.slow
 def test_every_bound_and_a_delta_are_stated_in_words(files):
     one, once = survey_of(files, LocalBound(at_most=1)), survey_of(files, LocalBound(at_most=1), once=True)
 

@@ -238,6 +238,7 @@ KEPT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("release", "said", "unsaid"), [(name, *words) for name, words in KEPT.items()], ids=KEPT)
 def test_a_report_makes_true_statements_about_its_release(tmp_path, capsys, release, said, unsaid):
     """And counts as many numbers as `show` has."""

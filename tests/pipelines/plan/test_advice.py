@@ -59,6 +59,7 @@ def test_each_change_has_the_margin_of_a_plan_with_it(tmp_path: Path) -> None:
     assert [one.share for one in advice.values()] == sorted(one.share for one in advice.values())
 
 
+@pytest.mark.slow
 def test_the_plan_prints_one_line_with_the_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["plan", str(written(tmp_path, SPEC))]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -109,6 +109,7 @@ def test_plan_warns_if_noise_is_half_of_the_expected_value(tmp_path):
     assert ", and 40 is expected. Use fewer and larger cells than 3 or a smaller contribution bound" in of(40)[0]
 
 
+@pytest.mark.slow
 def test_specs_stand_side_by_side(slackwater: CommandLine) -> None:
     write_spec(slackwater.folder, ("epsilon: 1.0", "epsilon: 2.0"), name="two.yaml")
 
@@ -208,6 +209,7 @@ def test_a_plan_is_a_page_too(tmp_path: Path, slackwater: CommandLine) -> None:
 OWNED = changed("unit: entry", "unit: patient", changed("measure: count", "measure: units"))
 
 
+@pytest.mark.slow
 def test_a_plan_compares_units_with_entries(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     units = changed("by: {ward: [a, b, other]}", "by: {}", changed("{at_most: 4}", "{at_most: 8}", OWNED))

@@ -28,6 +28,7 @@ def test_a_table_for_people_has_labels_and_keeps_what_has_none() -> None:
     assert Labels({"title": "T"}).table(table, ["ward"]) is table
 
 
+@pytest.mark.slow
 def test_show_prints_labels_and_names_of_windows_and_writes_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ def output(tmp_path: Path) -> Output:
     return Output(public=str(folder / "public"), private=str(folder / "private"), latest="parquet")
 
 
+@pytest.mark.slow
 def test_the_tables_hold_all_published_numbers_of_their_queries(output: Output) -> None:
     write_latest(output)
     write_latest(replace(output, latest="csv"))
@@ -41,6 +42,7 @@ def test_the_tables_hold_all_published_numbers_of_their_queries(output: Output) 
         assert pyarrow.csv.read_csv(folder / f"{name}.csv").num_rows == rows.num_rows
 
 
+@pytest.mark.slow
 def test_a_table_without_news_is_not_written_again_and_a_stale_one_is_replaced(output: Output) -> None:
     write_latest(output)
     path = Path(output.public, "latest/covers.parquet")

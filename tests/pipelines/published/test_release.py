@@ -61,6 +61,7 @@ def centuries_earlier(manifest: dict[str, Any]) -> None:
     manifest["start"] = manifest["epochs"][0]["start"] = -(10**18)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -113,6 +114,7 @@ def test_a_query_without_files_is_refused(folder: Path) -> None:
         release.estimates(query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["covers-net-net-00000", "covers-net-more", "covers-left-00000", "recovers-net-00000"])
 def test_a_file_of_another_query_or_family_is_not_read(folder: Path, name: str) -> None:
     """It does not exist, so that reading it would be an error."""

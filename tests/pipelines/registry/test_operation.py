@@ -36,6 +36,7 @@ def refuse_invalid(entry: Any) -> None:
     jsonschema.Draft202012Validator(read(SCHEMA), format_checker=checker).validate(entry)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["owners", "one window and one change", "a span", "a distance", "adaptive"])
 def test_entries_of_releases_of_several_kinds_are_valid(tmp_path: Path, kind: str) -> None:
     text = SPEC

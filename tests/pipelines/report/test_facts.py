@@ -48,6 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(unpacked(RELEASES / "everything", folder) / "public", folder)
 
 
+@pytest.mark.slow
 def test_the_page_states_every_fact(made: Made) -> None:
     text = made.text
     for query in made.facts.queries:
@@ -69,6 +70,7 @@ def test_the_page_states_every_fact(made: Made) -> None:
     assert f"{made.facts.numbers:,} numbers from {made.facts.windows} windows of 1 day" in text
 
 
+@pytest.mark.slow
 def test_json_has_the_facts_of_the_page(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["report", str(made.public), "-o", str(made.file), "--json"]) == 0
 

@@ -55,6 +55,7 @@ def plan_of(query: Query, *, budget: Budget, windows: int = 12, owner: bool = Fa
     )
 
 
+@pytest.mark.slow
 def test_the_page_states_the_promise_and_the_spent_budget(page: Elements, public: Path) -> None:
     manifest = json.loads((public / "manifest.json").read_text())
     told = " ".join(page.text.split())
@@ -84,6 +85,7 @@ def test_the_page_begins_with_the_latest_numbers_and_their_intervals(page: Eleme
     assert low < value < high
 
 
+@pytest.mark.slow
 def test_the_latest_number_of_all_cells_has_the_interval_of_their_sum(public: Path, tmp_path: Path) -> None:
     """As `answer` computes it, also of cells that share noise."""
     release = published(str(public))

@@ -207,6 +207,7 @@ LOST = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lost", "why"), LOST, ids=[lost[0] for lost, _ in LOST])
 def test_nothing_is_sanitised_without_the_list_of_finished_records(slackwater, lost, why):
     slackwater("sanitise", "spec.yaml")
@@ -260,6 +261,7 @@ def test_of_two_runs_at_once_one_counts(tmp_path):
         names_done(store, [committed])
 
 
+@pytest.mark.slow
 def test_showing_waits_until_another_process_has_shown(slackwater):
     """Otherwise an older manifest could replace a newer one."""
     slackwater("sanitise", "spec.yaml")
@@ -364,6 +366,7 @@ BAD = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new", "why"), BAD, ids=[new for _, new, _ in BAD])
 def test_a_mistake_in_a_spec_is_one_line_with_its_place(slackwater, old, new, why):
     spec(slackwater, (old, new))

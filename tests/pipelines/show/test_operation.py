@@ -42,6 +42,7 @@ def test_all_estimates_of_all_epochs_are_one_table(kept, tmp_path, capsys):
     assert of_one == sorted(of_one, key=lambda row: row["window_end"])  # of both epochs, and the sort is stable
 
 
+@pytest.mark.slow
 def test_of_many_rows_the_first_and_last_are_printed_and_how_to_get_all(kept, tmp_path, monkeypatch, capsys):
     assert cli.main(["show", str(kept / "public")]) == 0
     every = capsys.readouterr().out.splitlines()
@@ -62,6 +63,7 @@ def test_of_many_rows_the_first_and_last_are_printed_and_how_to_get_all(kept, tm
     assert len((tmp_path / "all.txt").read_text().splitlines()) == len(every)
 
 
+@pytest.mark.slow
 def test_a_spec_finds_its_public_folder_and_a_file_may_be_of_any_kind(kept, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(kept)
     arguments = ["show", "spec.yaml", "--query", "covers"]
@@ -86,6 +88,7 @@ def test_a_spec_finds_its_public_folder_and_a_file_may_be_of_any_kind(kept, tmp_
     assert {line.count(" | ") for line in markdown} == {markdown[0].count(" | ")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "code"), [("level_quantile", 0), ("level", 1)])
 def test_only_a_quantile_may_have_no_value(tmp_path, capsys, kind, code):
     public = unpacked(RELEASE.parents[1] / "0.3.0/everything", tmp_path) / "public"

@@ -103,6 +103,7 @@ def test_every_number_of_a_count_has_a_smoothed_estimate(kept, tmp_path, capsys)
     assert left_out == {("squares", "level"), ("ages", "level_quantile"), ("steered", "level")}
 
 
+@pytest.mark.slow
 def test_quantiles_and_ranges_are_left_out_by_name_and_other_queries_are_smoothed(tmp_path, capsys):
     """Of two queries one has a column of quantiles; and the release is named by its spec."""
     left_out, queries = [], set()
@@ -139,6 +140,7 @@ def test_the_next_epoch_changes_no_smoothed_row(public, tmp_path):
     assert [row for row in after_two if row in after_one] == after_one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["parquet", "jsonl"])
 def test_files_of_every_format_are_read(public, tmp_path, format_: str):
     expected = smoothed(public, tmp_path / "smooth.csv", "--query", "pairs", "--query", "walks")
@@ -164,6 +166,7 @@ def test_files_of_every_format_are_read(public, tmp_path, format_: str):
     assert {row["query"] for row in expected} == {"walks", "pairs"}
 
 
+@pytest.mark.slow
 def test_a_changed_or_missing_file_of_the_release_is_refused(public, refused):
     name = next(name for name in manifest_of(public)["epochs"][1]["files"] if name.startswith("estimates/walks"))
     (public / name).write_bytes((public / name).read_bytes() + b"\n")
@@ -239,6 +242,7 @@ def test_numbers_whose_noise_is_not_known_are_left_out(consistent, adaptive, why
     assert told is None if why is None else why in str(told)
 
 
+@pytest.mark.slow
 def test_a_smoothed_number_is_never_outside_its_published_interval_by_rounding():
     """Cells that are made from sums over cells are scaled for smoothing. Narrow intervals leave most at an end."""
     ages, level = OrderedKey(start=0, step=1, steps=10), Series(kind="level")

@@ -147,6 +147,7 @@ def test_committed_bounds_never_move_and_other_bounds_of_tzdata_are_reported(tmp
         continued(today, today.start, [today.ends[1]])
 
 
+@pytest.mark.slow
 def test_a_calendar_with_shorter_windows_than_planned_ends_the_release_only_if_noise_depends_on_it(
     tmp_path: Path,
 ) -> None:

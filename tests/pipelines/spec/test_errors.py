@@ -609,6 +609,7 @@ def test_a_state_machine_does_not_bound_an_owner(tmp_path: Path) -> None:
     assert found[0].startswith("spec.yaml:7: privacy.constraint: missing; states bound one entry")
 
 
+@pytest.mark.slow
 def test_cells_of_all_keys_multiply_and_have_a_limit(tmp_path: Path) -> None:
     values = ", ".join(map(str, range(3163)))
 

@@ -31,6 +31,7 @@ def test_a_key_may_be_found_next_to_listed_keys_and_ranges(tmp_path) -> None:
     assert query.demand.axes == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -105,6 +105,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.few(20)
 @pytest.mark.parametrize(("old", "new"), CHANGES, ids=[f"{old} -> {new}" for old, new in CHANGES])
 def test_a_changed_field_changes_the_hash(tmp_path: Path, old: str, new: str) -> None:

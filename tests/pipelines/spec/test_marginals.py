@@ -32,6 +32,7 @@ def test_marginals_keep_their_order_and_each_has_a_sum_that_may_get_noise(tmp_pa
     assert query.together
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("publish", "changes", "message"),
     [

@@ -51,6 +51,7 @@ def test_one_number_written_in_two_ways_is_one_spec(tmp_path: Path) -> None:
     assert first == same != other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "error"),
     [

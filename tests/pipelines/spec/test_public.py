@@ -46,6 +46,7 @@ def test_every_key_is_shown_or_withheld_on_purpose() -> None:
         assert keys - (SHOWN[name] or set()) == withheld[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", SPECS.values(), ids=SPECS)
 def test_the_published_spec_is_the_same_release_without_its_paths(tmp_path: Path, text: str) -> None:
     (tmp_path / "full.yaml").write_text(text)

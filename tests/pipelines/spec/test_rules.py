@@ -52,6 +52,7 @@ def test_sliding_windows_of_more_windows_than_can_be_counted_are_refused(tmp_pat
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "choice"),
     [
@@ -208,6 +209,7 @@ def test_sums_that_may_be_negative_are_not_made_consistent(tmp_path: Path, old: 
     assert problems(tmp_path, text) == [f"spec.yaml:22: queries[0].consistent: {error}"]
 
 
+@pytest.mark.slow
 def test_cells_are_made_consistent_up_to_the_number_that_fits_in_memory(tmp_path: Path) -> None:
     most = 2**24 // 8
     keys = f"{{a: [{', '.join(map(str, range(2048)))}], b: [{', '.join(map(str, range(most // 2048)))}]}}"

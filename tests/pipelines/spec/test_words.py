@@ -107,6 +107,7 @@ def _slips(key: str) -> set[str]:
 ALMOST_THE_SAME = ({"entry", "every"}, {"order", "owner"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", sorted(KNOWN))
 def test_a_misspelt_key_is_taken_for_the_one_it_was_meant_to_be(level: str) -> None:
     """Covers every single typing error, in keys of at least five letters."""

@@ -60,6 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_four_releases_cost_four_as_seen_from_each_of_them(folder: Path) -> None:
     specs = [begun(folder, name) for name in ("r", "b", "c", "d")]
 
@@ -95,6 +96,7 @@ def test_a_release_that_has_not_begun_or_reads_other_data_costs_nothing(folder: 
     assert total(spec_of(folder, "b")) == (2.0, False, ["b", "waiting"])
 
 
+@pytest.mark.slow
 def test_records_lead_to_other_releases_if_specs_are_gone(folder: Path) -> None:
     """b was made from r and c from b, and each spec was moved to a separate folder."""
     specs = [begun(folder, name) for name in ("r", "b", "c")]
@@ -106,6 +108,7 @@ def test_records_lead_to_other_releases_if_specs_are_gone(folder: Path) -> None:
     assert [total(spec) for spec in moved] == [(3.0, False, ["b", "c", "r"])] * 3
 
 
+@pytest.mark.slow
 def test_a_missing_private_folder_counts_and_makes_the_sum_a_lower_bound(folder: Path) -> None:
     r, b, c = (begun(folder, name) for name in ("r", "b", "c"))
     shutil.rmtree(b.output.private)

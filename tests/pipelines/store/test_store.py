@@ -325,6 +325,7 @@ def test_a_copy_that_cannot_be_written_is_made_later_from_the_same_draw(store: S
     assert public(store) == public_side([commit], [draw])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flushes", range(0, 12, 2))
 def test_a_full_disk_leaves_the_last_manifest_or_the_new_one(
     store: Store, monkeypatch: pytest.MonkeyPatch, flushes: int
@@ -353,6 +354,7 @@ def test_a_full_disk_leaves_the_last_manifest_or_the_new_one(
     assert public(store) == public_side([first, second], [b"first", b"second"])
 
 
+@pytest.mark.slow
 def test_a_run_that_stalls_while_it_writes_the_manifest_never_puts_back_an_older_one(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -384,6 +386,7 @@ def test_a_run_that_stalls_while_it_writes_the_manifest_never_puts_back_an_older
 # --- Files that cannot be read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"version": 99}', '{"version": 3}', "\xff"])
 @pytest.mark.parametrize("torn", ["public/manifest.json", "private/commits/000001.json"])
 def test_unreadable_files_are_never_treated_as_missing(store: Store, torn: str, content: str) -> None:

@@ -62,6 +62,7 @@ def lines(store: Store) -> list[dict[str, object]]:
     return [json.loads(line) for line in Path(str(store.witness)).read_text().splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remote", [False, True])
 def test_folders_from_an_old_backup_are_refused_before_anything_is_sampled(
     store: Store, tmp_path: Path, remote: bool, request: pytest.FixtureRequest
@@ -140,6 +141,7 @@ def test_a_commit_is_witnessed_before_it_is_shown(store: Store, monkeypatch: pyt
     assert len(json.loads(Path(store.public, "manifest.json").read_text())["epochs"]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -205,6 +207,7 @@ def test_a_witness_may_begin_during_a_release_but_not_begin_again(store: Store) 
         again(store).begin(4)
 
 
+@pytest.mark.slow
 def test_two_runs_that_complete_a_witness_write_each_line_once(store: Store, bucket: str) -> None:
     released(store, 1)
     remote = replace(store, witness=f"{bucket}/both")

@@ -182,6 +182,7 @@ def test_no_laplace_claim_is_below_the_exact_loss(accounting, measurements, budg
     assert pure_delta(epsilons, found.budget.epsilon * (1 + 1e-12)) <= found.budget.delta + 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -267,6 +268,7 @@ def test_probabilities_in_the_far_tail_are_neither_lost_nor_added():
         assert delta / 2 < exact <= delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_gaussian_calibration_agrees_with_dp_accounting(budget):
     exact = calibrated(FAMILY, budget, "gaussian", "pld")

@@ -88,6 +88,7 @@ RUN_BY_RUN = {
 """By name of a case: a run in which each run of AboveThreshold, or each decision, has its largest loss."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", RUN_BY_RUN)
 def test_with_gaussian_samples_each_run_of_decisions_loses_its_part_of_rho(case: str) -> None:
     """A run that loses e is e^2 / 2-zCDP, which is the best known bound: a smaller loss would waste noise."""
@@ -118,6 +119,7 @@ def test_gaussian_samples_spend_the_rest_of_rho() -> None:
             assert least < divergence / (order * 0.01 / 2) < least + 0.0011
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["threshold", "test", "whole"])
 @pytest.mark.parametrize("case", ["dsft", "dsat", "dsft of a span", "dsat of a span"])
 def test_half_of_any_noise_is_too_little(case: str, noise: str) -> None:

@@ -100,6 +100,7 @@ def leaves(adaptive: Rule) -> tuple[Ints, Ints, list[bool]]:
 CASES = {"stays": (stays, 0, 0.47), "leaves": (leaves, 270, 0.43)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_cost_is_at_most_the_stated_one(case: str) -> None:
     """The bound for groups is not reached: the loss is 0.3 to 0.4 of it, so a quarter of the noise exceeds epsilon."""

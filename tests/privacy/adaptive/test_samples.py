@@ -203,6 +203,7 @@ def test_gaussian_noise_covers_the_squared_move_of_sums(name: str) -> None:
         assert (half.split(1), half.sample(1).scale) == pytest.approx((2 * half.split(4), 2 * half.sample(4).scale))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OVERS)
 def test_a_distance_moves_by_at_most_the_size_of_a_unit_at_one_time(name: str) -> None:
     over, rng = OVERS[name], np.random.default_rng(4)
@@ -309,6 +310,7 @@ def test_regions_of_whole_numbers_that_wrap_keep_their_sums() -> None:
     assert sketch.tolist() == [1, 0, -(2**63), -(2**63)]
 
 
+@pytest.mark.slow
 def test_a_choice_follows_permute_and_flip() -> None:
     """Counts are binomial: within 5.5 standard deviations except with probability 4e-8 (twice that for the tails)."""
     scores, runs = [0, 3], 2_000

@@ -122,6 +122,7 @@ def test_a_distance_is_exact_over_more_cells_than_a_chunk_and_beyond_64_bits() -
     assert distance(far * 2**17, far * 2**17 - 2) == 2 * cells
 
 
+@pytest.mark.slow
 def test_steering_spreads_samples_over_all_windows() -> None:
     """For any distances of histograms: no threshold is given. Only the data are random here, with a fixed seed."""
     for scale in (1, 1000, 1_000_000):

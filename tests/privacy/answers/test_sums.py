@@ -64,6 +64,7 @@ def test_many_equal_weights_of_a_large_range_are_fast() -> None:
     assert 1.959 < width / deviation < 2.1
 
 
+@pytest.mark.slow
 def test_of_very_many_sizes_the_largest_determines_the_interval() -> None:
     noise, in_time = DiscreteLaplace(1000.0), weights_of(np.append(np.linspace(1, 2, 40), 30))
     of_cells = weights_of(np.linspace(1, 2, 40))

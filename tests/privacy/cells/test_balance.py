@@ -30,6 +30,7 @@ def up_to(size: int, axes: int) -> tuple[Kept, ...]:
     return (tuple(range(axes)), *(kept for kept in few if len(kept) < axes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "kept", "within"),
     [
@@ -52,6 +53,7 @@ def test_the_error_is_within_one_percent_of_the_least_possible_one(shape, kept, 
         assert error_of(balanced(asked, 2, 1)[0], asked) <= 1.0005 * exact
 
 
+@pytest.mark.slow
 def test_blocks_that_are_not_asked_for_are_used_if_they_help_and_no_weights_of_blocks_help_more():
     """Eight keys of two values, one to three of them kept: without larger blocks the error is 9 % larger."""
     kept = tuple(one for one in up_to(3, 8) if one)
@@ -106,6 +108,7 @@ def test_laplace_weights_are_near_those_of_many_searches():
         assert of.error(weights**2) * weights.sum() ** 2 >= 0.99 * found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("power", "changes"), [(2, 1), (2, 4), (1, 1), (1, 4)])
 def test_a_total_of_60_cells_has_a_small_part_of_the_variance_of_separate_cells(power, changes):
     """With the same guarantee as separate cells: 8 times less for the total, and at most 4 times more for cells."""

@@ -97,6 +97,7 @@ def test_auto_takes_single_cells_if_only_cells_count():
     assert mean_square(asked) == pytest.approx(mean_square(plan))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protects", [EVERYTHING, Span(3)])
 def test_a_plan_keeps_its_strategy_over_cells_exactly(protects):
     plan = plan_of(CellChoice(workload="ranges"), (Axis(cells=2), AGES[0]), protects=protects, mechanism="gaussian")
@@ -114,6 +115,7 @@ def test_another_strategy_over_cells_is_another_plan():
     assert digest(plan) != digest(replace(plan, parts=(replace(plan.parts[0], over=other),)))
 
 
+@pytest.mark.slow
 def test_listed_ranges_have_less_error_and_single_cells_not_much_more():
     listed = ((None, (4, 14)), (None, (14, 22)))
     axes = (Axis(cells=2), AGES[0])
@@ -148,6 +150,7 @@ def test_less_noise_than_the_columns_ask_for_is_not_proved():
     assert proved(replace(plan, parts=(replace(part, noise=halved),))) == pytest.approx(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "protects"), [("laplace", EVERYTHING), ("gaussian", EVERYTHING), ("gaussian", Span(3))]
 )
@@ -174,6 +177,7 @@ def test_entered_and_left_have_sums_over_cells_if_these_are_better(mechanism, pr
     assert proved(replace(plan, parts=released)) > 1.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize("cells", [1, 2, 3, 22])
 def test_every_choice_has_a_strategy_for_any_number_of_cells(cells, power):
@@ -196,6 +200,7 @@ def test_a_strategy_over_cells_needs_an_order():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [1, 2, 7, 40])
 @pytest.mark.parametrize("scale", [7.0, 1000.0])
 def test_half_widths_by_spread_are_valid_and_close_to_those_of_equal_weights(spread, scale):

@@ -36,6 +36,7 @@ def test_variances_of_all_layers_are_exact_also_of_those_without_noise():
     assert TREE.average("cells") == pytest.approx((means[0] + np.mean(means[1:])) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("power", "changes"), [(1, 5), (2, 5)])
 def test_no_random_weights_are_much_better(power, changes):
     """At most 1 %, for 1,000 random weights, some of them almost 0."""

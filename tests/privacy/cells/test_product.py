@@ -70,6 +70,7 @@ def test_a_row_of_noise_gives_the_same_cells_to_the_last_bit_however_many_rows_t
         assert strategy.gather(strategy.spread(exact).astype(float)) == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.few(17)
 @pytest.mark.parametrize("strategy", [*ALONE, *(p for p in PRODUCTS if p.blocks)], ids=str)
 @pytest.mark.parametrize("power", [1, 2])

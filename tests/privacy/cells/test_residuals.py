@@ -38,6 +38,7 @@ def cost(table: Residuals, asked: Asked, changes: int) -> float:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "size"), CHOICES)
 def test_marginals_of_one_size_have_the_least_possible_error(shape, size):
     """Blocks of weights >= 0 have 1.5 to 7 % more. The cells count almost nothing."""

@@ -102,6 +102,7 @@ def claimed(
     return of_net(strategy, unit)
 
 
+@pytest.mark.slow
 @pytest.mark.few(16)
 @pytest.mark.parametrize("over", [*OVER, *MIXED, *RESIDUALS], ids=str)
 @pytest.mark.parametrize("k", [1, 2, 4])
@@ -122,6 +123,7 @@ def test_no_entry_moves_the_nodes_of_cells_further_than_charged_and_one_moves_th
     assert np.abs(moved).sum(axis=2).max() <= charged.node_l1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", [*OVER[:3], *RESIDUALS], ids=str)
 def test_values_of_both_signs_are_charged_at_their_ends(over):
     ways = trajectories(over.cells, (1.0, -0.5))
@@ -147,6 +149,7 @@ def test_values_of_both_signs_in_mixed_rows_are_charged_enough():
     assert two == pytest.approx(charged.l2)
 
 
+@pytest.mark.slow
 @pytest.mark.few(9)
 @pytest.mark.parametrize("over", OVER, ids=str)
 @pytest.mark.parametrize("boundaries", [1, 2, 3])
@@ -167,6 +170,7 @@ def test_no_two_courses_that_are_apart_in_a_span_go_further_than_charged(over, b
             assert (one, two) == pytest.approx((charged.l1, charged.l2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", [*OVER[1:3], RESIDUALS[2]], ids=str)
 def test_two_entries_of_an_owner_share_their_changes(over):
     each = trajectories(over.cells, (1.0,))
@@ -245,6 +249,7 @@ def test_no_entry_enters_or_leaves_sums_over_cells_further_than_charged_and_one_
             assert np.sqrt((nodes**2).sum(axis=2)).max() <= charged.node_l2 * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", OVER, ids=str)
 @pytest.mark.parametrize("boundaries", [1, 2])
 def test_entries_that_enter_or_leave_within_a_span_are_charged_and_reach_the_charge(over, boundaries):

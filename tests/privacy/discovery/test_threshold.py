@@ -93,6 +93,7 @@ def test_the_threshold_of_a_span_does_not_depend_on_the_number_of_windows() -> N
     assert few.threshold < many.threshold
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 def test_delta_of_noise_and_of_discovery_add_up_to_that_of_the_plan(mechanism: str) -> None:
     plan = planned(everything(), mechanism=mechanism)

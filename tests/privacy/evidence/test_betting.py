@@ -38,6 +38,7 @@ def released(losses, number, wider=1.0):
     return ratios
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("losses", [[1.0], [0.25] * 4, [0.1] * 10], ids=["one node", "four nodes", "ten nodes"])
 def test_a_bound_from_ratios_is_below_the_loss_and_above_half_of_it(losses):
     bound = epsilon_of_tally(tally(released(losses, 1_000_000), 1.0), 1.0, FAILURE)
@@ -52,6 +53,7 @@ def test_noise_that_is_narrower_than_claimed_is_refuted():
     assert epsilon_of_tally(tally(np.full(100, 1.0), 1.0), 1.0, FAILURE) > 1.5
 
 
+@pytest.mark.slow
 def test_the_wealth_of_a_gambler_against_the_true_loss_rarely_grows():
     """The wealth against epsilon is 1 on average, and exceeds 20 with probability at most 1/20, at any epsilon."""
     scores = released([0.5, 0.5], 400 * 500).reshape(400, 500)  # 400 gamblers; 48 false alarms have probability 1e-6
@@ -65,6 +67,7 @@ def test_few_or_bad_guesses_give_no_bound():
     assert at_least(0, 0, FAILURE) == at_least(5, 5, FAILURE) == at_least(10, 90, FAILURE) == 0.5
 
 
+@pytest.mark.slow
 def test_the_wealth_of_a_fair_gambler_rarely_grows():
     """By Ville's inequality the bound exceeds 1/2 for a fair coin, at any time, with probability at most `failure`."""
     coins = np.random.default_rng(5).integers(0, 2, (60, 300))  # a seed: the coins are not under test

@@ -21,6 +21,7 @@ def failing(distribution, sample=None, samples=SAMPLES):
     return {one.name for one in found if not one.passed}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=str)
 def test_exact_noise_passes(distribution):
     assert failing(distribution) == set()
@@ -35,6 +36,7 @@ def test_a_zero_that_is_sampled_twice_as_often_fails(distribution):
     assert "frequency of 0" in failing(distribution, sample)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS[2:], ids=str)
 def test_blocks_without_weights_fail(distribution, monkeypatch):
     monkeypatch.setattr(Sampler, "_kept", lambda self, block, place: np.ones(len(block), dtype=bool))

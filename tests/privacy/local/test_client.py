@@ -90,6 +90,7 @@ def test_impossible_states_of_a_device_are_refused_and_not_truncated() -> None:
                 device_from_json({**told, name: value}, DESIGN)
 
 
+@pytest.mark.slow
 def test_a_state_with_more_signs_used_than_changes_counted_is_refused() -> None:
     """Its next change would be reported with a sign that was not drawn. Each device of a real history is accepted."""
     for bound in (LocalBound(at_most=2), LocalBound(within=1)):

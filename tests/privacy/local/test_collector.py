@@ -177,6 +177,7 @@ def best(candidate: str, space: MutationSpace, windows: int) -> Design:
     return next(each.design for each in found if each.name.startswith(candidate))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absent", [0.0, 0.3])
 @pytest.mark.parametrize(
     "name", ["signs", "signs, tree", "mutations", "mutations, tree", "once, a sign", "once, a symbol"]

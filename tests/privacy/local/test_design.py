@@ -70,6 +70,7 @@ HOSTILE: list[tuple[Method, tuple[str | int, ...], Any, str]] = [
 """A member with another value, and the beginning of the message."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path", "value", "told"), HOSTILE)
 def test_a_design_that_does_not_keep_its_promise_is_refused_with_the_member(
     method: Method, path: tuple[str | int, ...], value: Any, told: str

@@ -88,6 +88,7 @@ def _holds(low: Floats, high: Floats, truth: float) -> bool:
     return bool(low[0, 0] <= truth <= high[0, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 6.0])
 def test_intervals_of_changes_of_one_window_are_valid_for_any_number_of_people(epsilon: float) -> None:
     """Signs and symbols about arrivals in the first window; 6, 30 and, near enough to normal, 20,000 people."""
@@ -127,6 +128,7 @@ def test_intervals_of_changes_of_one_window_are_valid_for_any_number_of_people(e
     assert 1.96 < half / np.sqrt(found.variances[0, 0]) < (2.2 if epsilon == 1.0 else 2.8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("people", "widest"), [(3, 4.5), (60, 3.2), (30_000, 2.2)])
 def test_levels_of_signs_that_are_drawn_together_hold(people: int, widest: float) -> None:
     """Two windows and two changes, equal for everybody, so that each person's signs are as correlated as possible."""

@@ -54,6 +54,7 @@ def worst(design: Design, layer: int) -> Fraction:
     return max(max(law[code] for law in laws) / min(law[code] for law in laws) for code in laws[0])
 
 
+@pytest.mark.slow
 @pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("design", "reached"),

@@ -31,6 +31,7 @@ def decimal(x: Fraction) -> Decimal:
     return oracle.DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "scale"), PAIRS)
 def test_all_words_of_twelve_bits_give_the_outcomes_of_their_uniform_numbers(kind, scale):
     table, truth = table_of(kind, scale, LENGTHS)
@@ -53,6 +54,7 @@ def test_all_words_of_twelve_bits_give_the_outcomes_of_their_uniform_numbers(kin
         assert len(mine) <= end - start <= len(mine) + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "scale"), PAIRS)
 def test_ties_are_decided_by_further_bits(kind, scale):
     table, truth = table_of(kind, scale, LENGTHS)
@@ -72,6 +74,7 @@ def test_ties_are_decided_by_further_bits(kind, scale):
 EXPONENTS = [Fraction(0), Fraction(1, 2**50), *(Fraction(n, 37) for n in range(1, 38)), Fraction(7, 2), Fraction(1, 3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", EXPONENTS, ids=str)
 def test_all_words_of_twelve_bits_accept_with_exactly_this_probability(x):
     exact = 4096 * oracle.exponential(x)
@@ -121,6 +124,7 @@ def test_all_ways_through_the_sampler_add_up_to_the_distribution(kind, blocks, r
         assert float(found[n] / (1 - left)) == pytest.approx(float(truth.probability(n)), abs=0.07 if r else 0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "blocks", "r"), [each for each in WHOLE if each[2]])
 def test_all_ways_through_one_attempt_are_in_proportion_to_the_weights(kind, blocks, r):
     """An attempt ends soon, so the words that are not enumerated have a small probability."""

@@ -25,6 +25,7 @@ def exact_tail(distribution: DiscreteLaplace | DiscreteGaussian, terms: int, rea
     return float(found[len(found) // 2 + reach :].sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terms", [1, 2, 5])
 @pytest.mark.parametrize("distribution", [DiscreteLaplace(1.5), DiscreteLaplace(9.0), DiscreteGaussian(0.8)])
 def test_no_sum_of_noise_is_large_with_more_than_the_stated_probability(distribution, terms) -> None:

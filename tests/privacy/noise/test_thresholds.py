@@ -30,11 +30,13 @@ def wrong_thresholds(table: Table, truth: Oracle) -> list[int]:
     return wrong if ends else [*wrong, len(table.thresholds)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "scale"), PAIRS)
 def test_thresholds_are_right_to_the_last_bit(kind, scale):
     assert wrong_thresholds(*table_of(kind, scale)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lengths", [Lengths(2, 3), Lengths(8, 12), Lengths(12, 20)])
 @pytest.mark.parametrize(("kind", "scale"), PAIRS[::3])
 def test_thresholds_of_other_lengths_are_right(kind, scale, lengths):
@@ -63,6 +65,7 @@ def test_short_words_decide_what_all_words_that_begin_so_decide(kind, scale):
     assert (table.thresholds[first[~decided]] < starts[~decided] + (1 << 20)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "scale"), PAIRS)
 def test_ratios_are_below_what_a_block_accepts(kind, scale):
     table, truth = table_of(kind, scale)
@@ -82,6 +85,7 @@ def alternating(x: Fraction) -> tuple[Fraction, Fraction]:
     return min(one, other), max(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize("scale", [0.5, 0.75, 1.0, 1.25])
 def test_thresholds_are_those_of_fractions(kind, scale):
@@ -116,6 +120,7 @@ def test_bounds_of_exponentials_enclose_them(x, bits):
     assert upper - lower <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "scale"), [pair for pair in PAIRS if pair[1] < 32])
 def test_bounds_of_distribution_functions_enclose_them(kind, scale):
     found = cumulative(LAWS[kind](scale), folded=True, bits=40, margin=30)

@@ -28,6 +28,7 @@ def test_words_without_a_bit_are_zero(kind, scale):
     assert make_sampler(LAWS[kind], scale, words=constant(False)).sample(5).tolist() == [0] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "scale"), PAIRS)
 @pytest.mark.parametrize("further", [0, 1, 2**32 - 1])
 def test_the_largest_word_reaches_the_tail(kind, scale, further):
@@ -57,6 +58,7 @@ def test_a_tie_with_any_threshold_is_decided_by_the_next_bits(kind, scale):
                 assert table.sample(first, scripted([(20, tie % 2**20), (32, further)])) == [expected]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [0, 1])
 def test_a_sample_beyond_int64_is_given_as_the_end_of_it(sign):
     ones = [(20, 2**20 - 1), *[(32, 2**32 - 1)] * 12, (32, 5)]  # 416 ones: |N| is above 288 scales
@@ -83,6 +85,7 @@ def test_all_bits_of_a_place_in_a_late_block_are_kept(kind):
 WIDE = [(kind, scale) for kind in LAWS for scale in (32.0, math.nextafter(64, 0), 100.1, 1e6, 0.1 * 2**50, 2.0**55)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "scale"), WIDE)
 def test_acceptance_ends_exactly_at_the_ratio_of_weights(kind, scale):
     """For random blocks and places, through the whole sampler: the words next to the ratio, and ties with it."""
@@ -170,6 +173,7 @@ def test_bits_of_words_are_fair_and_independent_of_each_other():
         assert np.abs(following).max() <= 2 * allowed * 1.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [-1, 1])
 def test_an_error_that_the_float_may_have_decides_nothing(error, monkeypatch):
     """If a probability is next to a word's end, and a float on its other side, further bits decide."""

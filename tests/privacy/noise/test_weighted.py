@@ -75,6 +75,7 @@ def test_the_minorant_is_nowhere_above_the_indicator(degree, h):
     assert constant == 2 * h / period - 1 / degree
 
 
+@pytest.mark.slow
 @pytest.mark.few(33)
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
@@ -91,6 +92,7 @@ def test_the_interval_has_the_stated_coverage_and_little_more(scale, weights, co
     assert scale < 1 or h <= smallest(distribution, confidence) + 0.02 * deviation
 
 
+@pytest.mark.slow
 @pytest.mark.few(13)
 @pytest.mark.parametrize("scale", [3.0, 10.0])
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
@@ -175,6 +177,7 @@ def test_order_does_not_matter_and_units_do(noise):
     assert half_width(noise, 4 * weights, 0.95) == pytest.approx(4 * h, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.few(13)
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 @pytest.mark.parametrize("scale", [0.4, 2.0, SMOOTH, 12.0])

@@ -59,6 +59,7 @@ def planned(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adaptive", [(DSAT,), (DSAT, None), (Ba(), None, Fixed(interval=3))])
 @pytest.mark.parametrize("settings", [{}, GAUSSIAN, {**GAUSSIAN, "accounting": "rdp"}])
 def test_all_parts_together_spend_the_budget_and_a_plan_is_read_back(adaptive, settings):

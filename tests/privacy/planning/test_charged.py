@@ -116,6 +116,7 @@ def test_an_entry_is_charged_the_proved_sensitivity(strategy, components):
         assert charged_just_enough(claimed, l1, l2), (cells, part)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
 def test_an_owner_is_charged_the_worst_split_among_entries(strategy):
     for components, cells, k in itertools.product(COMPONENTS, (1, 5), (1, 4, 9)):
@@ -148,6 +149,7 @@ def test_events_are_charged_the_proved_sensitivity(family: Family, owner):
         assert charged_just_enough(claimed, Fraction(h * n * 3), Fraction(sum(squares) * 3))
 
 
+@pytest.mark.slow
 def test_the_epsilon_that_is_stated_covers_the_noise_that_is_drawn():
     """L1 over b, summed in fractions over the queries, for the release and after each window: not 3e-17 more either."""
     bounds = [(-1.0, 3.0), (-5.0, 7.0), (-0.1, 0.7), (-2.0, 11.0)]

@@ -119,6 +119,7 @@ def test_a_plan_comes_back_to_the_last_bit(plan: Plan) -> None:
     assert plan_from_json(written(plan)) == plan
 
 
+@pytest.mark.slow
 def test_plans_with_filters_are_read_back_with_and_without_an_end() -> None:
     for plan in (of_each_form(), made(Choice(name="factorised", form="window"), windows=None)):
         assert plan_from_json(written(plan)) == plan

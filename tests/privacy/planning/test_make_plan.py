@@ -157,6 +157,7 @@ def test_families_of_a_query_share_its_weight_evenly():
     assert made.linear(0, "entered") == (made.parts[1],)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "accounting", "delta"), ACCOUNTINGS)
 def test_the_loss_is_the_budget_and_never_above(mechanism, accounting, delta):
     for epsilon in (0.1, 1.0, 8.0):
@@ -199,6 +200,7 @@ def test_gaussian_shares_add_up_to_the_budget_in_zcdp():
     assert zcdp_epsilon(rho, 1e-6) == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "accounting", "delta"), ACCOUNTINGS)
 def test_halving_any_noise_would_break_the_budget(mechanism, accounting, delta):
     made = plan(

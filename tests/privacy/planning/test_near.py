@@ -63,6 +63,7 @@ def differences(over: Product, apart: tuple[int, ...]) -> np.ndarray:
     return np.unique(columns[first] - columns[second], axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.few(7)
 @pytest.mark.parametrize(("over", "apart"), OVER, ids=str)
 @pytest.mark.parametrize("boundaries", [1, 2, 3])
@@ -123,6 +124,7 @@ def variance(plan: Plan) -> float:
     return float(np.mean(stddev(plan, 0, LEVEL, 30) ** 2))
 
 
+@pytest.mark.slow
 def test_marginals_multiply_the_cost_of_a_distance_by_the_norm_of_their_blocks():
     demand = plan_of(2, cells=50).demands[0]
     axes, protects = (Axis(cells=4), Axis(cells=50, ordered=True)), Span(7, (("x", "2"),))
@@ -154,6 +156,7 @@ def test_prefixes_up_to_a_distance_cost_by_the_distance_and_not_by_the_number_of
     assert many.l2 == pytest.approx(plan_of(4, name="prefix").parts[0].sensitivity.l2)
 
 
+@pytest.mark.slow
 def test_a_distance_gains_over_presence_and_auto_takes_prefixes_for_short_ones():
     near, there = plan_of(1), plan_of(0)
     assert near.parts[0].over is not None

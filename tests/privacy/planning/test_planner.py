@@ -104,6 +104,7 @@ def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatc
     assert len(taken) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "squared"), [(7, 3.61), (30, 6.54)])
 def test_filters_are_chosen_if_their_error_is_smaller(width, squared):
     """One change, without an end, at rho = 0.5: the known figures, far below those of direct windows, `width`.
@@ -121,6 +122,7 @@ def test_filters_are_chosen_if_their_error_is_smaller(width, squared):
         assert found[0].error == min(option.error for option in found)
 
 
+@pytest.mark.slow
 @pytest.mark.few(6)
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("width", "every", "span"), [(7, 1, 0), (30, 1, 0), (64, 1, 0), (14, 7, 0), (30, 1, 20)])
@@ -144,6 +146,7 @@ def test_pans_theorems_on_direct_and_derived_windows_are_special_cases(width, ev
     assert tree_wins == (span == 0 and (mechanism == "laplace" or width >= 64))
 
 
+@pytest.mark.slow
 def test_options_come_with_the_least_error_first_and_one_of_each_kind():
     told = options(question(LEVEL))
 
@@ -155,6 +158,7 @@ def test_options_come_with_the_least_error_first_and_one_of_each_kind():
     assert sorted(forms) == ["arma", "leaky", "square_root", "window"]
 
 
+@pytest.mark.slow
 def test_without_an_end_no_filter_is_offered_whose_sensitivity_would_grow():
     told = options(question(LEVEL, windows=None))
 
@@ -215,6 +219,7 @@ def rmse(plan: Plan, series: Series = LEVEL) -> float:
     return float(np.sqrt(np.mean(stddev(plan, 0, series, windows) ** 2)))
 
 
+@pytest.mark.slow
 def test_levels_over_a_thousand_windows_have_an_error_of_29_and_the_papers_tree_139():
     """T = 1024, k = 4, epsilon = 1, delta = 1e-9. The paper: a binary tree of 10 layers, with each of the k h nodes
     charged separately.
@@ -230,6 +235,7 @@ def test_levels_over_a_thousand_windows_have_an_error_of_29_and_the_papers_tree_
     assert sigma * math.sqrt(digits.mean()) > 139
 
 
+@pytest.mark.slow
 def test_the_mechanism_with_the_least_error_is_taken():
     """Few nodes: Laplace noise is better; many: Gaussian noise. By hand 2 M^2 against 17.85 M at (1, 1e-6)."""
     disjoint = Choice(name="disjoint")

@@ -118,6 +118,7 @@ def test_no_owner_of_several_entries_moves_the_nodes_further_than_claimed(constr
     check(mutations, constraint, owner=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 def test_a_thousand_mutations_with_broken_values_stay_within_the_claim(constraint):
     values = [0.0, math.nan, math.inf, -math.inf, 1e308, None, 5.0, -3.0]
@@ -162,6 +163,7 @@ def swing(query: Query, changes: int, *, first: int = 5, every: int = 10) -> lis
     return [Mutation("e", first + every * i, i, before[i], states[i]) for i in range(changes)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 @pytest.mark.parametrize("query", [q for q in QUERIES if q.name in ("beds", "all", "mean")], ids=lambda q: q.name)
 def test_the_claim_for_net_changes_is_reached(query, k):

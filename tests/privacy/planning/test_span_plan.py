@@ -81,6 +81,7 @@ def test_every_strategy_is_available_and_none_is_better_than_the_chosen_one(name
     assert 0 < squares[0] <= squares[1] * 1.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("series", [(LEVEL,), (Series(kind="entered"), Series(kind="left")), (LEVEL, WEEK)], ids=str)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_plan_is_kept_and_read_back(series, delta):
@@ -100,6 +101,7 @@ def test_entries_at_once_cost_as_many_times():
     assert three.parts[0].noise[0].scale == pytest.approx(3 * one.parts[0].noise[0].scale, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("series", [(LEVEL,), (CHANGE, Series(kind="entered"))], ids=str)
 def test_the_spent_budget_rises_until_a_span_has_passed_and_no_further(series, delta):
@@ -111,6 +113,7 @@ def test_the_spent_budget_rises_until_a_span_has_passed_and_no_further(series, d
     assert so_far[4] == so_far[-1] == plan.budget.epsilon
 
 
+@pytest.mark.slow
 def test_noise_does_not_depend_on_the_horizon_once_the_span_fits():
     short, long = planned(windows=30), planned(windows=3000)
 

@@ -127,6 +127,7 @@ STRATEGIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.few(13)
 @pytest.mark.parametrize("cells", [1, 2])
 @pytest.mark.parametrize(("choice", "series", "horizon"), STRATEGIES, ids=str)
@@ -176,6 +177,7 @@ def test_no_unit_moves_the_sampled_nodes_further_than_the_spent_budget(choice, s
             assert epsilon * released.noise[0].scale == pytest.approx(most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["square_root", "leaky", "arma"])
 def test_a_shorter_factorisation_is_the_first_rows_of_the_longer_one(form):
     (released,) = planned(
@@ -296,6 +298,7 @@ def several() -> list[Demand]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ACCOUNTINGS, ids=str)
 def test_at_the_horizon_it_is_the_plans_and_before_it_rises_to_that(way):
     plan = planned(*several(), constraint=AtMost(4), windows=5, way=way, epsilon=0.7)
@@ -314,6 +317,7 @@ def test_at_the_horizon_it_is_the_plans_and_before_it_rises_to_that(way):
     assert 0.1 * plan.budget.epsilon < course[1].epsilon < 0.9 * plan.budget.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ACCOUNTINGS, ids=str)
 def test_parts_are_composed_as_in_the_plan_with_the_noise_that_is_drawn(way):
     mechanism, accounting, delta = way
@@ -371,6 +375,7 @@ def test_shares_of_a_query_are_added_exactly_and_rounded_up():
         assert Fraction(math.nextafter(share, 0)) < exact <= Fraction(share)
 
 
+@pytest.mark.slow
 @pytest.mark.few(7)
 @pytest.mark.parametrize(
     ("choice", "series"),

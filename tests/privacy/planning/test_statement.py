@@ -85,6 +85,7 @@ def test_gaussian_noise_in_advance_is_claimed_for_data_that_do_not_react(refine:
     assert plan.statement == " ".join([plan.claim, *plan.conditions])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "delta", "accounting", "choice"),
     [
@@ -125,6 +126,7 @@ def test_gaussian_noise_in_advance_is_refused_for_data_that_react(refine: str) -
     assert planned("auto", choice=tree(refine), adaptive=True).mechanism == "laplace"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("near", [(), (("age", "20"),)], ids=["a span", "a distance"])
 def test_growth_of_delta_is_stated_if_and_only_if_there_is_a_delta(near: tuple[tuple[str, str], ...]) -> None:
     protects = Span(14, near)

@@ -352,6 +352,7 @@ def sets(elements: int, at_most: int) -> np.ndarray:
     return every[every.sum(axis=1) <= at_most]
 
 
+@pytest.mark.slow
 @pytest.mark.few(4)
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.2])
 @pytest.mark.parametrize("epsilon", [0.3, 1.5, 4.0])
@@ -534,6 +535,7 @@ def discrete_delta(noise: CurveNoise, apart: Sequence[int]) -> float:
     return float(found @ np.maximum(0, -np.expm1(noise.epsilon - loss / noise.scale**2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("points", "steps", "total", "epsilon", "delta"), [(1, 50, None, 1, 1e-6), (2, 5, None, 1, 0.1), (2, 3, 4, 3, 1e-3)]
 )

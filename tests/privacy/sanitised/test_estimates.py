@@ -135,6 +135,7 @@ def test_estimates_without_records_are_refused():
             nobody()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [2, 5])
 def test_intervals_of_a_table_with_few_records_have_nearly_the_stated_coverage(records):
     """Exact, over all outputs. With only the scores' own variance they covered 31 % and 66 %."""

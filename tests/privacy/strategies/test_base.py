@@ -71,6 +71,7 @@ def strategy(request: pytest.FixtureRequest, name: str) -> Strategy:
     return MADE[name][0](request.param)
 
 
+@pytest.mark.slow
 def test_nodes_end_when_their_leaves_have_closed_and_the_initial_level_comes_first(strategy):
     found = strategy.nodes(WINDOWS)
 
@@ -84,12 +85,14 @@ def test_nodes_end_when_their_leaves_have_closed_and_the_initial_level_comes_fir
     assert BEFORE_ALL not in found.begin[1:]
 
 
+@pytest.mark.slow
 def test_nodes_of_two_runs_are_those_of_one(strategy):
     for windows in (0, 1, 8, 27, 52):
         both = strategy.nodes(windows), strategy.nodes(WINDOWS, since=windows)
         assert [node for part in both for node in listed(part)] == listed(strategy.nodes(WINDOWS))
 
 
+@pytest.mark.slow
 @pytest.mark.few(13)
 def test_variances_and_weights_are_those_of_the_noise_in_published_numbers(name, strategy):
     """The noise in a number is found from unit vectors, one node at a time."""

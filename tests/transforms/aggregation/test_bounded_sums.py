@@ -2,6 +2,8 @@
 
 from itertools import permutations
 
+import pytest
+
 from privacy.constraint import AtMost
 from tests.strategies import QUERIES, TIMELINE
 from tests.transforms.aggregation.test_contribution_bounding import stay
@@ -12,6 +14,7 @@ from transforms.aggregation.shard_state import STATE
 from transforms.aggregation.sharding import shard_table
 
 
+@pytest.mark.slow
 def test_a_repeated_step_leaves_the_same_state_for_any_order_of_rows() -> None:
     aggregation = Aggregation(queries=QUERIES, timeline=TIMELINE, constraint=AtMost(9))
     tables = [table_of([stay(entry, "a", 5), stay(entry, "b", 100)], AtMost(9)) for entry in "abc"]

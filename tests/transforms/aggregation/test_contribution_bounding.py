@@ -155,6 +155,7 @@ def test_no_later_change_of_an_owner_counts_after_a_second_entry_at_once():
     assert levels(mutations, AtMost(9)) == [0, 1, 2, 1, 0, 0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entries", ["ef", "fe"])
 def test_an_entry_may_replace_another_within_an_instant(entries):
     """In either order of the two; but if the bound on changes falls between them, neither counts."""

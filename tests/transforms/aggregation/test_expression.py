@@ -30,6 +30,7 @@ def satisfied(text: str, table: pa.Table = TABLE) -> list[bool]:
     return evaluate([condition], table)[0].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -75,6 +76,7 @@ def broken(*texts: bytes) -> pa.Array:
     return pa.array(texts, pa.binary()).view(pa.string())
 
 
+@pytest.mark.slow
 def test_an_error_that_ends_the_query_is_false_for_its_row_only():
     table = pa.table({"w": ["12:00", None, None, "13:00", "y"] * 9, "n": [0, 1, 2, 1, 0] * 9})
 
@@ -84,6 +86,7 @@ def test_an_error_that_ends_the_query_is_false_for_its_row_only():
     assert satisfied("n = 1", table) == [False, True, False, True, False] * 9
 
 
+@pytest.mark.slow
 def test_an_error_that_breaks_the_engine_is_false_for_its_row_only():
     found = evaluate(
         [Condition.parse("lower(w) = 'a'"), Condition.parse("n = 1")],
@@ -94,6 +97,7 @@ def test_an_error_that_breaks_the_engine_is_false_for_its_row_only():
     assert satisfied("ward = 'abc'") == [False, True, False, False]
 
 
+@pytest.mark.slow
 def test_errors_that_end_the_query_in_too_many_rows_end_the_run():
     table = pa.table({"w": ["12:00"] * 300})
 
@@ -183,6 +187,7 @@ def test_an_expression_beyond_one_row_is_refused_by_name(text, named):
         Condition.parse(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

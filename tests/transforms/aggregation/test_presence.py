@@ -83,6 +83,7 @@ def test_on_time_any_number_of_runs_gives_the_sums_of_one_and_of_the_reference(c
     check(sums, [(mutations, FINE.windows)], constraint)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closing", [(6,), (1, 2, 3, 4, 5, 6)], ids=str)
 @pytest.mark.parametrize("constraint", [AtMost(4), AtOnce(2)], ids=str)
 def test_a_unit_is_there_from_its_first_entry_to_its_last(constraint, closing):

@@ -375,6 +375,7 @@ def test_at_the_time_of_the_last_known_row_a_higher_order_counts():
     assert (states[0].superseded, dropped[0].superseded) == (0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("constraint", "frozen"),
     [
@@ -453,6 +454,7 @@ def test_frozen_units_take_few_bytes():
     assert frozen < 0.6 * alive
 
 
+@pytest.mark.slow
 def test_a_state_of_many_runs_has_few_chunks():
     nights: Runs = [(walk((2 * i, "a"), entry=f"e{i}"), i + 1) for i in range(FINE.windows)]
     _, states = in_runs(nights, AtMost(1), FINE, (ALONE,))

@@ -124,6 +124,7 @@ def test_a_slice_is_encoded_without_the_rest_of_its_table() -> None:
     assert from_bytes(to_bytes(rows.slice(5, 2))).equals(rows.slice(5, 2))
 
 
+@pytest.mark.slow
 def test_more_than_65536_shards_keep_units_together() -> None:
     """A unit in two shards would have its contribution bound twice."""
     shards = 2**17

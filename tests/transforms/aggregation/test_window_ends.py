@@ -162,6 +162,7 @@ def levels(mutations: list[Mutation], *closing: int, constraint: AtOnce | None =
 A, B, NONE = [1, 0], [0, 1], [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closing", [(6,), (1, 2, 3, 4, 5, 6), (2, 6)], ids=str)
 @pytest.mark.parametrize("first", ["e", "f"])
 def test_the_order_of_arrival_does_not_decide_which_entries_count(first, closing):
@@ -196,6 +197,7 @@ def test_a_change_of_an_earlier_block_is_not_used_in_a_later_one(closing):
     assert levels(rows, *closing, constraint=AtOnce(changes=2, block=30)) == [NONE, A, A, A, A, B, B]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closing", [(6,), (1, 2, 3, 4, 5, 6), (2, 6), (3, 4, 5, 6)], ids=str)
 def test_an_owners_entries_are_deferred_together_and_the_first_by_key_count(closing):
     """In blocks of three days one change of the owner counts before the last day: that of e and f together.
@@ -220,6 +222,7 @@ def test_integer_keys_are_ordered_as_texts():
     assert levels(mutations, 3, 6, whole_keys=True)[1:] == [B] * 6
 
 
+@pytest.mark.slow
 def test_visits_within_a_window_count_the_first_arrivals_and_the_last_departures():
     """In the third window e moves to b and to a; without an owner's bound of two, one event of each kind counts."""
     visits = [stay("e", "a", 11), stay("e", None, 19, was="a"), stay("e", "b", 21), stay("e", "a", 29, was="b")]

@@ -49,6 +49,7 @@ CHANGES = (
 """Days on which some clocks skip or repeat time."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", [None, "America/New_York"])
 def test_each_text_follows_the_grammar_next_to_any_others(zone):
     texts = ["".join(parts) for parts in product(DATES, CLOCKS, ZONES)]
@@ -85,6 +86,7 @@ def test_a_local_time_without_a_zone_has_another_reason_than_an_invalid_text():
     assert values.null_count == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "zone", ["Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Monrovia"]
 )
@@ -137,6 +139,7 @@ def test_local_times_follow_the_package_tzdata():
         assert found.to_pylist() == expected, name
 
 
+@pytest.mark.slow
 def test_zone_files_of_the_machine_are_ignored(tmp_path: Path):
     """A machine has the clocks of Tokyo in its file for Berlin."""
     (tmp_path / "Europe").mkdir()

@@ -162,6 +162,7 @@ MISMATCHES: dict[str, Callable[[], Parts]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MISMATCHES)
 def test_parts_that_do_not_belong_together_are_refused(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -47,6 +47,7 @@ def test_arrays_are_read_with_equal_numbers(numbers: list[int]) -> None:
     assert found.schema.metadata[b"a"] == b"b"
 
 
+@pytest.mark.slow
 def test_a_byte_that_changed_is_noticed_or_changes_nothing() -> None:
     payload = kept.to_parquet(kept.lists_of(TABLES), metadata={})
     footer = 8 + int.from_bytes(payload[-8:-4], "little")

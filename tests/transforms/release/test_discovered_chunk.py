@@ -194,6 +194,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_exact_loss_is_at_most_the_claim(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     changes, one, other = CASES[case]
@@ -217,6 +218,7 @@ OF_CELLS = {
 }
 
 
+@pytest.mark.slow
 def test_the_exact_loss_of_keys_with_several_cells_is_at_most_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     query = replace(BY_SEX, measure=Measure(kind="units"))
     part = part_of(release_of(everything(2, 1, owner=True), query=query))
@@ -228,6 +230,7 @@ def test_the_exact_loss_of_keys_with_several_cells_is_at_most_the_claim(monkeypa
     assert loss(halved, *OF_CELLS["two entries alone in two cells"], 6, monkeypatch) > DELTA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [(1,), (1, 2)])
 def test_a_run_that_dies_between_noise_and_publication_changes_no_chance(runs, monkeypatch) -> None:
     part = replace(part_of(release_of(everything(3, 3))), threshold=1)
@@ -271,6 +274,7 @@ ROWS = {
 """For both neighbours the windows at which runs end, with their new rows."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ROWS)
 def test_the_exact_loss_of_rows_is_at_most_the_claim(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     release = release_of(everything(2, 3, owner=True))
@@ -413,6 +417,7 @@ ENTERED = (Series(kind="entered"), *TOWNS.publish)
 MEANS = replace(TOWNS, measure=Measure(kind="mean", low=0, high=9), column="n", publish=ENTERED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "asked"), [("tree", TOWNS), ("direct", TOWNS), ("factorised", TOWNS), ("tree", MEANS), ("tree", BY_SEX)]
 )
@@ -592,6 +597,7 @@ def moves(rng: np.random.Generator, towns: Sequence[str], days: int) -> pa.Table
     return pa.table(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["count", "units", "mean"])
 @pytest.mark.parametrize("constraint", [AtMost(3), AtMost(4, entries=2), AtOnce(2)])
 def test_sums_of_found_keys_are_those_of_listed_cells(constraint, measure) -> None:

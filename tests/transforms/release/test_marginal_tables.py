@@ -195,6 +195,7 @@ def test_nodes_state_the_keys_over_which_they_add_up() -> None:
     assert sums["all", "all", "all"] == exact.sum()
 
 
+@pytest.mark.slow
 def test_means_of_a_marginal_are_those_of_all_its_entries() -> None:
     """Each component's noise exceeds 10 deviations with probability below 1e-6."""
     disjoint = Choice(name="disjoint")
@@ -326,6 +327,7 @@ CHOICES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", CHOICES, ids=["separate", "listed", "tree"])
 def test_marginals_of_trees_and_ordered_keys_are_exact_sums_with_the_deviation_of_their_noise(over: CellChoice) -> None:
     aggregation, released = crossed(Measure(kind="count"), over)

@@ -232,6 +232,7 @@ CHOICES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 def test_published_numbers_are_exact_ones_plus_noise_that_does_not_depend_on_data(choice: Choice) -> None:
     """Two releases use a distribution with fixed samples: the noise must not depend on the data."""
@@ -256,6 +257,7 @@ class _Fixed:
         return np.random.default_rng(self.seed).integers(-(2**30), 2**30, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 def test_errors_have_the_variance_of_the_plan(choice: Choice) -> None:
     """The sum of squares of 400 independent errors for each of a few windows, each over its stated variance.

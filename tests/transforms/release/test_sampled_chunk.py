@@ -255,6 +255,7 @@ def test_the_mean_of_a_group_has_the_noise_of_its_windows(tmp_path: Path) -> Non
     assert table["stddev"].to_numpy() == pytest.approx(alone / np.sqrt(np.repeat(np.arange(1, WINDOWS + 1), 3)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("halved", [False, True])
 def test_the_noise_of_nodes_follows_the_distribution_of_the_plan(halved: bool, tmp_path: Path) -> None:
     """Cells of a prefix strategy are differences of two nodes, so their sums are nodes."""

@@ -96,6 +96,7 @@ def test_every_record_is_output_with_the_named_columns_only():
         assert all(column.null_count == 0 for column in found.columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [AT_ONCE, 21])
 def test_equal_records_have_independent_noise(at_once, monkeypatch):
     """1,000 ages are all equal with probability far below 1e-100; three of seven codes are added at once."""

@@ -281,6 +281,7 @@ def test_each_bomb_is_one_dead_letter_in_little_memory(tmp_path: Path) -> None:
     assert grown < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bomb", [a_header_without_end, a_quote_without_end, a_line_without_end])
 def test_a_bomb_as_the_first_file_is_refused_or_inspected(bomb: Callable[[Path], None], tmp_path: Path) -> None:
     bomb(tmp_path)
@@ -391,6 +392,7 @@ def test_a_file_with_an_altered_footer_is_read_or_one_dead_letter(tmp_path: Path
                 assert rows <= 2 or dead
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["1.0", "2.6"])
 @pytest.mark.parametrize("pages", ["1.0", "2.0"])
 def test_the_headers_of_pages_are_read_as_writers_write_them(version: str, pages: str, tmp_path: Path) -> None:

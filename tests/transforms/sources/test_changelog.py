@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 
 import apache_beam as beam
 import pyarrow as pa
+import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +34,7 @@ def run(layout: Layout, into: Path, batch_rows: int = 131_072) -> dict[str, list
     return {name: sorted((into / name).read_text().splitlines()) for name in lines}
 
 
+@pytest.mark.slow
 def test_the_transform_gives_the_rows_dead_letters_and_counts_of_all_files(tmp_path):
     write_csv(tmp_path / "a.csv", ["id", "at", "after_x"], [["a", NOON, 1], [None, NOON, 1], ["b", NOON, 2]])
     write_csv(tmp_path / "b.csv", ["id", "at", "after_x"], [["c", NOON, 3]])
@@ -47,6 +49,7 @@ def test_the_transform_gives_the_rows_dead_letters_and_counts_of_all_files(tmp_p
     assert progress.seen("read") == 3
 
 
+@pytest.mark.slow
 def test_files_that_vanish_or_break_after_inspection_are_dead_letters(tmp_path):
     at = pa.array([EPOCH], UTC)
     for name in "abc":
@@ -64,6 +67,7 @@ def test_files_that_vanish_or_break_after_inspection_are_dead_letters(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_parquet_file_is_read_in_runs_of_row_groups(tmp_path, monkeypatch):
     monkeypatch.setattr("transforms.sources.formats.parquet._RUN_ROWS", 4)
     columns = {"id": list(range(11)), "at": pa.array([EPOCH] * 11, UTC), "after_x": list(range(11))}

@@ -173,6 +173,7 @@ def changed(entry: str, at: int, before: Row | None, after: Row | None, columns:
     return repr(row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["parquet", "csv"])
 def test_files_become_the_changes_between_them(tmp_path: Path, format_: str) -> None:
     tables = [
@@ -215,6 +216,7 @@ def test_a_row_with_only_a_key_is_a_state(tmp_path: Path) -> None:
     assert ["'after.id': 'a'" in line for line in outputs["rows"]] == [True, False]
 
 
+@pytest.mark.slow
 def test_an_entry_that_changes_hands_is_deleted_for_one_owner_and_inserted_for_the_other(tmp_path: Path) -> None:
     for number, owner in enumerate(["A", "A", "B"]):
         write_parquet(tmp_path / f"{day(number)}.parquet", {"id": ["a"], "who": [owner], "n": [7]})
@@ -230,6 +232,7 @@ def test_an_entry_that_changes_hands_is_deleted_for_one_owner_and_inserted_for_t
     )
 
 
+@pytest.mark.slow
 def test_unusable_rows_are_dead_letters_and_have_no_other_effect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +262,7 @@ def test_unusable_rows_are_dead_letters_and_have_no_other_effect(
     )
 
 
+@pytest.mark.slow
 def test_a_later_file_of_another_type_is_a_dead_file(tmp_path: Path) -> None:
     for number, values in enumerate([[1.5, 2.5], [1, 2], ["1", "2"]]):
         write_parquet(tmp_path / f"{day(number)}.parquet", {"id": ["a", "b"], "n": values})
@@ -324,6 +328,7 @@ def test_a_missing_column_of_the_owner_is_reported(tmp_path: Path) -> None:
         look(tmp_path / "%Y-%m-%d.parquet", owner="who")
 
 
+@pytest.mark.slow
 def test_a_group_does_not_grow_with_the_number_of_snapshots(tmp_path: Path) -> None:
     """Compare the bytes of the largest group's rows, as the kernel gets them."""
     largest = []

@@ -69,6 +69,7 @@ def told(proposal: tuple[int, bytes]) -> tuple[int, list[str]]:
     return proposal[0], [file.path for file in Proposal.from_bytes(proposal[1]).files]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 def test_a_window_closes_with_the_files_before_its_mark_in_any_order_of_arrival(order, aggregation):
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
@@ -77,6 +78,7 @@ def test_a_window_closes_with_the_files_before_its_mark_in_any_order_of_arrival(
         assert_that(closed | beam.Map(lambda window: (window[0], sorted(window[1]))), equal_to(EXPECTED))
 
 
+@pytest.mark.slow
 def test_a_window_waits_for_its_files(aggregation):
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         elements = pipeline | beam.Create([[*FOUND[:4], *FOUND[5:]]]) | beam.FlatMap(lambda ps: [(0, p) for p in ps])

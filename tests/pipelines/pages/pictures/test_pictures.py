@@ -79,6 +79,7 @@ def answered(query: Query, plan: Plan, window: int, box: list[tuple[int, int]]) 
     return float(half * plan.demands[0].measure.components[0].grid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "most"),
     [
@@ -141,6 +142,7 @@ def test_sums_of_rounded_numbers_are_right_for_any_box() -> None:
         assert np.abs(one - other).max() <= 2
 
 
+@pytest.mark.slow
 def test_a_map_of_a_million_cells_merges_them_with_intervals_of_their_sums() -> None:
     key = OrderedKey(start=0, step=1, steps=998)
     query = Query(name="map", measure=COUNT, by=(("x", key), ("y", key)), publish=(LEVEL,))

@@ -40,6 +40,7 @@ def spent_in(parts: tuple[int, ...], run: list[int], gaussian: bool) -> Fraction
     return sum((share * share if gaussian else share for share in shares), Fraction(0))
 
 
+@pytest.mark.slow
 @pytest.mark.few(13)
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("weights", LISTS, ids=len)

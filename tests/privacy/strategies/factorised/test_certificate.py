@@ -65,6 +65,7 @@ def test_integers_are_certified_as_they_are():
     assert (exact(toeplitz(short, 12)) <= certify(short.astype(np.int64), 12)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "published", "found"),
     [

@@ -126,6 +126,7 @@ def in_a_span(z: np.ndarray, span: int, *, initial_level: bool) -> np.ndarray:
     return z[(last - first < span) | ~changed.any(axis=1)]
 
 
+@pytest.mark.slow
 @pytest.mark.few(4)
 @pytest.mark.parametrize("span", [1, 2, 3, 5, 9])
 @pytest.mark.parametrize("initial_level", [False, True])

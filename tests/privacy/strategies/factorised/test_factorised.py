@@ -174,6 +174,7 @@ def test_every_leaf_has_a_published_node():
     assert factorised("leaky").nodes(3).begin.tolist() == [0, 1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chosen",
     [
@@ -218,6 +219,7 @@ def test_without_end_rounding_errors_fade():
     assert chosen.rounding(1, 1) == pytest.approx(math.sqrt(support))
 
 
+@pytest.mark.slow
 def test_a_constant_state_stays_within_the_bound():
     """The worst case of the states' own rounding: a state so small that it never decays. Half steps are not enough."""
     windows = 12_000

@@ -78,6 +78,7 @@ def largest(factorised: Factorised) -> float:
     return float(factorised.variances(LEVEL, factorised.windows).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("windows", "goal"), [(128, 6.82), (365, 8.70), (1024, 10.95), (4096, 14.1)])
 def test_one_change_at_a_state_of_a_few_numbers(windows, goal):
     factorised = fitted("arma", windows, 1)
@@ -112,6 +113,7 @@ def test_a_few_changes(windows, changes, form, goal):
     assert certify(factorised.coefficients, changes)[changes] * largest(factorised) <= goal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("windows", "k", "goal"),
     [(365, 2, 22.7), (365, 4, 37.5), (365, 8, 60.5), (1024, 2, 28.5), (1024, 4, 50.0), (1024, 8, 83.0)],
@@ -122,6 +124,7 @@ def test_a_histogram(windows, k, goal):
     assert in_bins(factorised.coefficients, windows, k)[k] * largest(factorised) <= goal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "goal"), [(7, 3.61), (30, 6.54), (90, 9.32), (365, 13.6)])
 def test_sliding_windows_without_end(width, goal):
     sliding = Series(kind="sliding", width=width)
@@ -143,6 +146,7 @@ def test_sliding_windows_without_end(width, goal):
     np.testing.assert_allclose(variances[-100:], variances.max(), rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("worst", [False, True])
 @pytest.mark.parametrize(("windows", "changes"), [(100, 1), (100, 4), (300, 60)])

@@ -51,6 +51,7 @@ def squares(c: np.ndarray, z: np.ndarray) -> np.ndarray:
     return (np.einsum("ts,bsk->btk", toeplitz(c, z.shape[1]), z) ** 2).sum(axis=(1, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STATES)
 def test_no_entry_exceeds_the_bound_for_its_changes_whether_it_appears_or_was_there(kind):
     n, size = 4 if len(STATES[kind]) > 3 else 5, sizes(STATES[kind])
@@ -64,6 +65,7 @@ def test_no_entry_exceeds_the_bound_for_its_changes_whether_it_appears_or_was_th
             assert (np.diff(bound) >= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.few(6)
 @pytest.mark.parametrize("kind", STATES)
 @pytest.mark.parametrize("initial_level", [False, True])
@@ -172,6 +174,7 @@ HISTOGRAM = States(radius=Fraction(1), diameter=Fraction(2), hulls=())
 THIRDS = States(radius=Fraction(2), diameter=Fraction(25, 9), hulls=())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ROUNDED)
 @pytest.mark.parametrize("initial_level", [False, True])
 @pytest.mark.parametrize("size", [HISTOGRAM, THIRDS], ids=["histogram", "thirds"])

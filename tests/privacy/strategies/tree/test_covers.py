@@ -28,6 +28,7 @@ def fewest(branching: int, height: int) -> np.ndarray:
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.few(17)
 @pytest.mark.parametrize(("branching", "height"), FORESTS)
 def test_covers_of_every_range_are_minimal_and_the_largest_is_as_stated(branching, height):
@@ -45,6 +46,7 @@ def test_covers_of_every_range_are_minimal_and_the_largest_is_as_stated(branchin
         assert prefixes.max() == largest_prefix
 
 
+@pytest.mark.slow
 @pytest.mark.few(17)
 @pytest.mark.parametrize(("branching", "height"), FORESTS)
 def test_covers_of_every_range_are_exact_and_disjoint(branching, height):

@@ -81,6 +81,7 @@ def search_at_places(span: int, places: range, *, branching: int, height: int) -
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("branching", "height"), [(2, 1), (2, 2), (2, 3), (2, 4), (2, 5), (2, 6), (3, 2), (3, 3), (3, 4), (4, 3), (7, 2)]
 )
@@ -95,6 +96,7 @@ def test_every_set_of_toggles_of_a_span_without_end(branching, height):
             assert most_odd_within(span, branching=branching, height=height, windows=2 * top) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("branching", "height", "windows"), [(2, 3, 11), (2, 4, 15), (3, 3, 13), (4, 2, 7), (5, 1, 4)])
 def test_every_set_of_toggles_at_each_place_of_a_span(branching, height, windows):
     sets = all_sets(windows)
@@ -194,6 +196,7 @@ def local_search(k: int, *, branching: int, height: int, windows: int, seed: int
             return best
 
 
+@pytest.mark.slow
 @pytest.mark.few(7)
 @pytest.mark.parametrize(("branching", "height"), [(2, 10), (4, 5), (5, 4), (16, 3)])
 @pytest.mark.parametrize("k", [1, 2, 4, 8])
@@ -229,6 +232,7 @@ def test_more_changes_than_can_be_computed_are_bounded_from_above(branching, hei
     assert most <= bound[-1] <= 1.01 * most
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("branching", "height", "windows", "span"),

@@ -42,6 +42,7 @@ def wild(rng: np.random.Generator, rows: int, bits: int) -> np.ndarray:
     return rng.integers(-(1 << bits), 1 << bits, size=(rows, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.few(6)
 @each_tree
 def test_published_numbers_are_a_function_of_the_noisy_nodes_bit_by_bit(forest):
@@ -64,6 +65,7 @@ def test_published_numbers_are_a_function_of_the_noisy_nodes_bit_by_bit(forest):
         assert one.tobytes() == other.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.few(6)
 @each_tree
 def test_variances_and_weights_are_those_of_the_noise(forest):

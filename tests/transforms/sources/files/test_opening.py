@@ -31,6 +31,7 @@ def test_gzip_is_read_by_its_extension(tmp_path):
     assert read(json_layout(write_jsonl(tmp_path / "a.jsonl.gz", lines))) == read(csv_layout(tmp_path / "a.csv.gz"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pack", "ending", "told"),
     [

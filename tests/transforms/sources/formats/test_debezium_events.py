@@ -207,6 +207,7 @@ def test_compressed_files_carriage_returns_and_blank_lines_make_no_difference(tm
     assert not dead(layout)
 
 
+@pytest.mark.slow
 def test_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(json_lines, "_BLOCK", 1000)
     lines = [event("c", after=state(n)) if n % 5 else "null" for n in range(60)]
@@ -249,6 +250,7 @@ def test_a_row_that_a_snapshot_read_without_a_time_has_the_time_when_it_was_read
 # Order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "positions",
     [
@@ -396,6 +398,7 @@ STORY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "story"),
     [

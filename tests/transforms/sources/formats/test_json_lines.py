@@ -43,6 +43,7 @@ def test_json_states_of_members_with_several_types_still_exist(tmp_path):
 NUMBERS = ["1", "1.50", "-0", "1e3", "0.10000000000000000555111", "1096373912123456789", "9" * 30, "true", "false"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [None, "after_", "after"])
 def test_numbers_and_truth_values_of_json_keep_their_text_next_to_any_others(tmp_path, side):
     values = [*NUMBERS, '"1.50"', '"true"', '"a \\" b"', '" 1 : 2 , 3 "', "null"]
@@ -67,6 +68,7 @@ NO_VALUES = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [line.strip() for line in NO_VALUES.replace("\n", "|").split("|") if line.strip()])
 def test_an_invalid_word_makes_only_its_line_a_dead_letter(tmp_path, line):
     good = f'{{"id": "a", "at": "{NOON}", "after_x": 1}}'
@@ -77,6 +79,7 @@ def test_an_invalid_word_makes_only_its_line_a_dead_letter(tmp_path, line):
     assert dead(layout) == [(2, json_lines.NOT_JSON)]
 
 
+@pytest.mark.slow
 @pytest.mark.few(23)
 @pytest.mark.parametrize("name", ["", "a\0b", "~/0", "it's", '"', "\\", "é" * 300, "after_", "x\u2028"])
 @pytest.mark.parametrize("value", ["1", "{}"])
@@ -170,6 +173,7 @@ def test_json_lines_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_
     assert "without a zone" in found[12]
 
 
+@pytest.mark.slow
 def test_json_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(json_lines, "_BLOCK", 200)
     lines = [{"id": f"e{row}", "at": NOON, "after_x": row, "after_w": "p" * (row % 7)} for row in range(1, 301)]

@@ -43,6 +43,7 @@ def test_names_that_no_query_reads_take_little_time(tmp_path, found):
     assert [row["after.x"] for row in rows] == [row["after"]["x"] for row in found]
 
 
+@pytest.mark.slow
 def test_lines_with_different_names_have_the_digests_that_each_has_alone(tmp_path, monkeypatch):
     found = lines(600, 3, apart=2)
     path = write_jsonl(tmp_path / "a.jsonl", found)

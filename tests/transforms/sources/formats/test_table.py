@@ -74,6 +74,7 @@ queries:
 """
 
 
+@pytest.mark.slow
 def test_a_format_in_the_table_is_read_from_a_spec_and_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
