@@ -11,14 +11,12 @@ it. The largest array is the table itself.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from privacy.cells.averages import Workload
 from privacy.cells.sums import Floats, Ints
 
 Kept = tuple[int, ...]
@@ -146,43 +144,3 @@ def walk_of(shape: Sequence[int], closed: list[Kept], values: Sequence[float]) -
         rest = math.fsum(shares[other] * summed[other] for other in range(place) if sets[other] > one)
         shares.append((1 / values[place] - rest) / summed[place])
     return Walk(tuple(shape), closed, above, shares)
-
-
-class ByWalks(ABC):
-    """Least squares of a strategy for listed axes, by two walks; subclasses are strategies for all axes of a query."""
-
-    __slots__ = ()
-    shape: tuple[int, ...]
-    kept: tuple[Kept, ...]
-
-    @property
-    @abstractmethod
-    def walk(self) -> Walk:
-        """Walk for S^T S."""
-
-    @property
-    def cells(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """Number of nodes of each set of kept axes."""
-        return tuple(math.prod(self.shape[axis] for axis in kept) for kept in self.kept)
-
-    def solve(self, queries: Floats) -> Floats:
-        """Return (S^T S)^-1 times queries: float64 [.., cells] to [.., cells]."""
-        return self.walk.solve(queries)
-
-    def variances(self) -> Floats:
-        """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1; all are equal."""
-        return np.full(self.cells, self.walk.variance)
-
-    def average(self, workload: Workload) -> float:
-        """Return the variance of a cell; there are no prefixes and ranges without an order.
-
-        Raises:
-            ValueError: the workload is not `cells`.
-        """
-        if workload != "cells":
-            raise ValueError(f"{workload}: cells of listed keys have no order")
-        return self.walk.variance

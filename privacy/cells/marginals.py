@@ -23,19 +23,21 @@ under Convex Loss Functions" (ResidualPlanner), arXiv:2305.08175. Blocks with we
 the inverse over intersections, are written for this project.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
+from privacy.cells.averages import Workload
 from privacy.cells.blocks import Blocks
-from privacy.cells.intersections import ByWalks, Kept, Walk, boxes_of, intersections, walk_of
+from privacy.cells.intersections import Kept, Walk, boxes_of, intersections, walk_of
 from privacy.cells.sums import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marginals(ByWalks):
+class Marginals:
     """Strategy for all axes of a query at once (privacy.cells.base.Along).
 
     Attributes:
@@ -74,6 +76,15 @@ class Marginals(ByWalks):
         return {"blocks": len(self.kept), "weights": list(self.weights)}
 
     @property
+    def cells(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Number of nodes of each block."""
+        return tuple(math.prod(self.shape[axis] for axis in kept) for kept in self.kept)
+
+    @property
     def matrix(self) -> Blocks:
         return Blocks(self.counts, self.weights)
 
@@ -83,7 +94,7 @@ class Marginals(ByWalks):
 
     def spread(self, values: Ints) -> Ints:
         """Return S times values: int64 [.., cells] to [.., nodes]."""
-        walk = self.walk
+        walk = _walk(self)
         sums = walk.up(values)
         return np.concatenate(
             [weight * sums[walk.place(kept)] for kept, weight in zip(self.kept, self.weights, strict=True)], axis=-1
@@ -91,15 +102,29 @@ class Marginals(ByWalks):
 
     def gather(self, nodes: Floats) -> Floats:
         """Return the least-squares estimates of cells: [.., nodes] to [.., cells]."""
-        walk = self.walk
+        walk = _walk(self)
         given = dict(zip(self.kept, np.split(nodes, np.cumsum(self.counts)[:-1], axis=-1), strict=True))
         weight = dict(zip(self.kept, self.weights, strict=True))
         parts = [weight[one] * given[one] if one in given else None for one in walk.closed]
         return walk.solve(walk.down(parts))
 
-    @property
-    def walk(self) -> Walk:
-        return _walk(self)
+    def solve(self, queries: Floats) -> Floats:
+        """Return (S^T S)^-1 times queries: float64 [.., cells] to [.., cells]."""
+        return _walk(self).solve(queries)
+
+    def variances(self) -> Floats:
+        """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1; all are equal."""
+        return np.full(self.cells, _walk(self).variance)
+
+    def average(self, workload: Workload) -> float:
+        """Return the variance of a cell; there are no prefixes and ranges without an order.
+
+        Raises:
+            ValueError: the workload is not `cells`.
+        """
+        if workload != "cells":
+            raise ValueError(f"{workload}: cells of listed keys have no order")
+        return _walk(self).variance
 
 
 @lru_cache(maxsize=64)

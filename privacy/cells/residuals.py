@@ -35,8 +35,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from privacy.cells.averages import Workload
 from privacy.cells.corners import Corner
-from privacy.cells.intersections import ByWalks, Kept, Walk, boxes_of, intersections, walk_of
+from privacy.cells.intersections import Kept, Walk, boxes_of, intersections, walk_of
 from privacy.cells.sums import Floats, Ints
 
 HEAVIEST = 2**20
@@ -44,7 +45,7 @@ HEAVIEST = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Residuals(ByWalks):
+class Residuals:
     """Strategy for all axes of a query at once (privacy.cells.base.Along).
 
     Attributes:
@@ -84,6 +85,15 @@ class Residuals(ByWalks):
     @property
     def parameters(self) -> dict[str, Any]:
         return {"residuals": len(self.kept) - 1, "weights": list(self.weights)}
+
+    @property
+    def cells(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Number of nodes of each set."""
+        return tuple(math.prod(self.shape[axis] for axis in kept) for kept in self.kept)
 
     @property
     def matrix(self) -> "Residuals":
@@ -126,14 +136,14 @@ class Residuals(ByWalks):
 
     def spread(self, values: Ints) -> Ints:
         """Return S times values: int64 [.., cells] to [.., nodes]."""
-        walk = self.walk
+        walk = _walk(self)
         sums = walk.up(values)
         found = [weight * self._contrasts(sums[walk.place(kept)], kept) for kept, weight in self._sets()]
         return np.concatenate([self.weights[0] * values, *found], axis=-1)
 
     def gather(self, nodes: Floats) -> Floats:
         """Return the least-squares estimates of cells: [.., nodes] to [.., cells]."""
-        walk = self.walk
+        walk = _walk(self)
         cells, *given = np.split(nodes, np.cumsum(self.counts)[:-1], axis=-1)
         parts: list[Floats | None] = [None] * len(walk.closed)
         parts[0] = self.weights[0] * cells
@@ -141,9 +151,23 @@ class Residuals(ByWalks):
             parts[walk.place(kept)] = weight * self._contrasts(own, kept)
         return walk.solve(walk.down(parts))
 
-    @property
-    def walk(self) -> Walk:
-        return _walk(self)
+    def solve(self, queries: Floats) -> Floats:
+        """Return (S^T S)^-1 times queries: float64 [.., cells] to [.., cells]."""
+        return _walk(self).solve(queries)
+
+    def variances(self) -> Floats:
+        """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1; all are equal."""
+        return np.full(self.cells, _walk(self).variance)
+
+    def average(self, workload: Workload) -> float:
+        """Return the variance of a cell; there are no prefixes and ranges without an order.
+
+        Raises:
+            ValueError: the workload is not `cells`.
+        """
+        if workload != "cells":
+            raise ValueError(f"{workload}: cells of listed keys have no order")
+        return _walk(self).variance
 
     def _sets(self) -> Iterator[tuple[Kept, int]]:
         return zip(self.kept[1:], self.weights[1:], strict=True)
