@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from ruamel.yaml import YAML
 
-from pipelines.audit.synthetic import EXISTS, Mutation, Pools, State
+from pipelines.audit.synthetic import EXISTS, Mutation, Pools, State, columns_of
 from pipelines.spec.document import read_document
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import moment_text, now
@@ -32,11 +32,14 @@ def copy_of(spec: Spec, folder: Path) -> Spec:
     """Write a copy of a spec with a synthetic changelog under `folder`, and return it.
 
     Queries, privacy and windows are as in the spec. The schedule is moved back so that its windows are over. Formats
-    that hold whole tables, stays or other envelopes become JSON lines of changes.
+    that hold whole tables, stays or other envelopes become JSON lines of changes. A column of the entry or of its owner
+    that queries read too becomes two columns: so every unit can be in every cell, which the plan allows for.
     """
     content = read_document(spec.path).content
     content["release"] = f"audit-of-{spec.release}"[:100]
     content["changelog"] = _changelog(spec, content["changelog"], folder)
+    if (owner := spec.privacy.owner) is not None:
+        content["privacy"]["unit"] = _unread(spec, owner)
     output = content["output"]
     content["output"] = {"public": f"{folder}/public", "private": f"{folder}/private"}
     content["output"] |= {"format": output["format"]} if "format" in output else {}
@@ -58,7 +61,7 @@ def _changelog(spec: Spec, section: dict[str, Any], folder: Path) -> dict[str, A
     plain = source.until is None and source.every is None and source.format in _KEPT
     made: dict[str, Any] = {"format": source.format if plain else "jsonl"}
     made |= {"path": f"{folder}/data/*.{'jsonl' if made['format'] == 'debezium' else made['format']}"}
-    made |= {"entry": source.entry} | ({"order": [*source.order]} if source.order and plain else {})
+    made |= {"entry": _unread(spec, source.entry)} | ({"order": [*source.order]} if source.order and plain else {})
     if made["format"] == "debezium":
         return made
     made["time"] = source.time if plain and source.time is not None else "audit_time"
@@ -70,6 +73,11 @@ def _changelog(spec: Spec, section: dict[str, Any], folder: Path) -> dict[str, A
     if source.owner is not None and made["format"] == "jsonl" and "before" in made:
         made["owner"] = owner_place(spec)
     return made
+
+
+def _unread(spec: Spec, column: str) -> str:
+    """Return a name for the column of the entry or of its owner that no query reads."""
+    return f"audit_{column}" if column in columns_of(spec) else column
 
 
 def owner_place(spec: Spec) -> str:

@@ -11,7 +11,7 @@ from privacy.discovery.rules import Finding, FindingTerms, query_problems, relea
 
 
 def finding_problems(
-    queries: list[QuerySection], strategy: GivenStrategy, privacy: PrivacySection, *, windows: int | None
+    queries: list[QuerySection], strategy: GivenStrategy, privacy: PrivacySection, *, entry: str, windows: int | None
 ) -> Iterator[Problem]:
     """Find queries whose keys cannot be found.
 
@@ -19,10 +19,16 @@ def finding_problems(
         queries: All queries of the spec.
         strategy: Strategy of queries that name none.
         privacy: The section about privacy.
+        entry: Column that identifies an entry.
         windows: Number of windows of the release; None without an end.
     """
     asked = [(place, query) for place, query in enumerate(queries) if query.discovers]
+    identifiers = {entry: "an entry"} | ({privacy.unit: "the privacy unit"} if privacy.unit != "entry" else {})
     for place, query in asked:
+        for name in query.by:
+            if name in identifiers:
+                message = f"identifies {identifiers[name]}, so only one unit has each key, and none is found"
+                yield ("queries", place, "by", name), f"{message}; use another column, or list all keys"
         choice = choice_of(strategy if query.strategy is None else query.strategy)
         finding = Finding(
             cells=query.cells,

@@ -156,7 +156,9 @@ class SpecModel(Section):
         problems += unit_problems(self.queries, self.privacy, every=self.schedule.every)
         problems += column_problems(self.queries, self.strategy)
         problems += kind_problems(self.queries)
-        problems += finding_problems(self.queries, self.strategy, self.privacy, windows=windows)
+        problems += finding_problems(
+            self.queries, self.strategy, self.privacy, entry=self.changelog.entry, windows=windows
+        )
         problems += split_problems(self.queries, split=self.privacy.split)
         problems += consistency_problems(self.queries, windows=windows)
         for sink in self.output.sinks.values():

@@ -61,6 +61,9 @@ def test_a_key_may_be_found_next_to_listed_keys_and_ranges(tmp_path) -> None:
             "{ward: {discover: true}, n: {from: 0, to: 2000, step: 1}}",
             r"queries\[0\].by: 2,002 cells of each found key; at most 1,000",
         ),
+        ("{ward: {discover: true}}", "{stay: {discover: true}}", r"queries\[0\].by.stay: identifies an entry, so only"),
+        ("unit: entry", "unit: ward", r"queries\[0\].by.ward: identifies the privacy unit, so only one unit has each"),
+        ("{ward: {discover: true}}", "{ward: {discover: true}, stay: [a]}", r"by.stay: identifies an entry, so only"),
         ("unit: entry", "unit: entry\n  protects: {span: 2d}", "privacy.constraint.at_most: keys cannot be found"),
     ],
 )
