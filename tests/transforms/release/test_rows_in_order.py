@@ -60,6 +60,12 @@ def test_shuffled_rows_of_several_tables_come_in_order() -> None:
     assert in_order(few, QUERY, WEEKS, WINDOWS).equals(table.select(["floor", "value"]))
 
 
+def test_rows_that_changed_places_in_pairs_come_in_order() -> None:
+    table = ordered()
+
+    assert joined(parts(table, np.arange(30)[::-1])).equals(table)
+
+
 @pytest.mark.parametrize("wrong", [0, 12, -1], ids=["there twice", "of no cell", "missing"])
 def test_rows_of_other_numbers_are_refused(wrong: int) -> None:
     table, rows = ordered(), np.arange(30)
