@@ -7,7 +7,7 @@
 The contribution of a unit is a function of the unit's rows and of the runs in which they came:
 
 * Rows at or after the end of the last window wait unchanged until their windows close. (The first run uses them for
-  one thing: an entry whose first mutation has a before image, with no truncate before it, is in the initial level.)
+  one thing: an entry whose first mutation has a before image, with no truncate at its time, is in the initial level.)
 * A *late* row, of a window that is released, takes effect at the start of the first open window, for the contribution
   bound too: the nodes of a unit stay within the span that is priced, and its changes within its bound. Late rows keep
   their order and precede the others of their chain.
