@@ -15,7 +15,7 @@ in L1, or of their squares in L2. Each term is bounded by r and D from which of 
 or none; for counts it is known exactly. So the sum is at most the cost of the most expensive path through a finite
 automaton, which `worst` computes. The automaton's states are: which of h and h' are equal or none, the numbers of
 changes of both in the block, and the first end of a window at which s and s' differ. A state that is equal to neither
-h nor h' needs no other description.
+h nor h' needs no other description. The span may end earlier, after any number of ends of windows.
 
 In blocks of more than 4 k windows some windows are without a change of h or h', and can be removed: `worst` charges
 blocks of 4 k windows, and for levels D for each removed window. Proof: docs/proofs/strategies.md#exactly.
@@ -94,14 +94,15 @@ def _longest(
         for inside in (False, True)
         for follow in ((True, True), (True, False), (False, True), (False, False))
     }
-    # [first end of a window at which the states differ, pair, changes of h, changes of h']
-    best = np.full((block + 1, len(_PAIRS), changes, changes), _IMPOSSIBLE)
+    # [first end of a window at which the states differ, pair, changes of h, changes of h']; last row: the span is over
+    best = np.full((block + 2, len(_PAIRS), changes, changes), _IMPOSSIBLE)
     best[1:, :2, 0, 0] = 0
     best[0, 2, 0, 0] = _UNIT  # apart at the start of the schedule
     for end in range(1, 1 + (2 * block if last is None else last)):
         found = np.full_like(best, _IMPOSSIBLE)
         low, high = max(0, end - block + 1), min(block, end) + 1
-        for inside, rows in ((False, slice(0, low)), (True, slice(low, high)), (False, slice(high, None))):
+        np.maximum(best[-1], best[: min(block + 1, end)].max(axis=0), out=best[-1])  # any span may end before this end
+        for inside, rows in ((True, slice(low, high)), (False, slice(high, None))):
             if end % block:
                 for follow in ((True, True), (True, False), (False, True), (False, False)):
                     _follow(best[rows], found[rows], moves[inside, *follow], follow)

@@ -47,17 +47,23 @@ def held(states: np.ndarray, changes: int, block: int) -> np.ndarray:
     return counted
 
 
-def neighbours(block: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return all pairs of states at the boundaries of two blocks (0: none) that differ in a span, with one none."""
-    boundaries, found = 2 * block + 1, []
+def neighbours(block: int, cells: int, span: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return all pairs of states at the boundaries of two blocks (0: none) that differ in a span, with one none.
+
+    Args:
+        block: number of windows in a block.
+        cells: number of cells.
+        span: number of boundaries in the span; None: as many as a block has.
+    """
+    boundaries, span, found = 2 * block + 1, span or block, []
     either = [(0, 0), *((c, 0) for c in range(1, cells + 1)), *((0, c) for c in range(1, cells + 1))]
-    for first in range(boundaries - block + 1):
-        outside = [at for at in range(boundaries) if not first <= at < first + block]
+    for first in range(boundaries - span + 1):
+        outside = [at for at in range(boundaries) if not first <= at < first + span]
         common = np.array(list(itertools.product(range(cells + 1), repeat=len(outside)))).T
-        inside = np.array(list(itertools.product(either, repeat=block))).transpose(1, 0, 2)
+        inside = np.array(list(itertools.product(either, repeat=span))).transpose(1, 0, 2)
         both = np.zeros((boundaries, common.shape[1], inside.shape[1], 2), dtype=int)
         both[outside] = common[:, :, None, None]
-        both[first : first + block] = inside[:, None]
+        both[first : first + span] = inside[:, None]
         found.append(both.reshape(boundaries, -1, 2))
     pairs = np.concatenate(found, axis=1)
     return pairs[..., 0], pairs[..., 1]

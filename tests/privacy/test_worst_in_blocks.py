@@ -56,6 +56,19 @@ def test_counts_are_charged_what_the_worst_neighbours_need_and_no_more(block, ch
         assert charged(of, block, changes, cells) == pytest.approx(largest, rel=1e-9), of
 
 
+def test_spans_that_are_shorter_than_a_block_cost_no_more():
+    """A unit that is present in both outside the span; its changes may be used up at different times."""
+    for span in (1, 2):
+        one, other = (held(states, 2, 3) for states in neighbours(3, 2, span))
+        for of in SUMS:
+            apart = terms(of, one, other, np.eye(3, dtype=int)[:, 1:], np.arange(3))
+            largest = np.abs(apart).sum(axis=(0, 2)).max(), (apart**2).sum(axis=(0, 2)).max()
+            most = charged(of, 3, 2, 2)
+            assert largest[0] <= most[0] * (1 + 1e-12), (of, span)
+            assert largest[1] <= most[1] * (1 + 1e-12), (of, span)
+            assert span == 1 or largest[0] > most[0] / 2, of  # so half of the charge would be exceeded
+
+
 def test_blocks_in_which_all_changes_count_cost_what_a_span_costs():
     assert charged("level", 5, 5, 9)[0] == charged("level", 5, 1000, 9)[0] == 5
 
