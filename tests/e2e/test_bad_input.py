@@ -303,7 +303,7 @@ def test_an_unreadable_later_file_ends_the_run_for_any_allowed_share_of_bad_rows
 BAD_ROWS: list[tuple[str, Changes, Maker, int, str]] = [
     # format, more changes of the spec, the file, how many rows are bad, the line of the first
     *((f, (), null_key, 1, "row 7: column 'stay': entry is null") for f in FORMATS),
-    ("csv", (), damaged(cut), 1, f"row {len(ROWS)}: the row has not as many cells as the header"),
+    ("csv", (), damaged(cut), 1, f"row {len(ROWS)}: the row has a different number of cells than the header"),
     ("jsonl", (), damaged(cut), 1, f"row {len(ROWS)}: the line is not a JSON object in UTF-8"),
     *((f, (), replaced("00Z", "00", 2), 2, "row 1: column 'at': time without a zone: write an offset") for f in TEXTS),
     *(

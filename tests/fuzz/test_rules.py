@@ -165,7 +165,7 @@ def test_csv_rows_of_wrong_length_that_are_not_utf8_are_the_only_dead_letters():
     )
 
     assert (sorted(found.rows), found.fault) == ([1, 3, 6], None)
-    assert found.dead == {2: "the row has not as many cells as the header"} | dict.fromkeys(
+    assert found.dead == {2: "the row has a different number of cells than the header"} | dict.fromkeys(
         (4, 5), "column 'id': not text in UTF-8"
     )
 

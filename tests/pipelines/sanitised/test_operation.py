@@ -381,7 +381,7 @@ def test_a_mistake_in_a_spec_is_one_line_with_its_place(slackwater, old, new, wh
 
 ROWS = [
     ("no name", f",{NAME},none,20,asthma,1,1\n", "row 41: column 'person': entry is null"),
-    ("too few cells", f"{NAME}-99,none\n", "row 41: the row has not as many cells as the header"),
+    ("too few cells", f"{NAME}-99,none\n", "row 41: the row has a different number of cells than the header"),
 ]
 
 

@@ -195,7 +195,7 @@ def a_header_of_many_members(folder: Path) -> None:
 
 BOMBS: dict[Callable[[Path], None], str] = {
     a_line_without_end: "a line is longer than 64 MiB; write each change as a line",
-    a_quote_without_end: "a row is longer than 4 MiB; a quote that is not closed makes one of all that follow",
+    a_quote_without_end: "a row is longer than 4 MiB; an unclosed quote joins all rows after it",
     a_header_without_end: "the header is longer than 1 MiB or has more than 65,536 columns",
     a_header_with_a_line_end_in_quotes: "the header is longer than 1 MiB or has more than 65,536 columns",
     a_name_without_end: "the header is longer than 1 MiB or has more than 65,536 columns",

@@ -28,7 +28,7 @@ _BLOCK, _LEAST_BLOCK = 1 << 23, 1 << 22  # bytes: the most, and the least if mem
 _HEADER = 1 << 20
 _MOST_COLUMNS = 1 << 16
 _NO_HEADER = f"the header is longer than {_HEADER >> 20} MiB or has more than {_MOST_COLUMNS:,} columns"
-_LONG_ROW = f"a row is longer than {_LEAST_BLOCK >> 20} MiB; a quote that is not closed makes one of all that follow"
+_LONG_ROW = f"a row is longer than {_LEAST_BLOCK >> 20} MiB; an unclosed quote joins all rows after it"
 _MOST_BROKEN = 100_000  # rows at the beginning of a file
 _SUBSTITUTE = b"\x1a"  # ASCII's substitute for an unreadable character
 _LINE = re.compile(rb"[^\r\n]*")
@@ -58,7 +58,7 @@ def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.
                 numbers = rows.number(batch.num_rows)
                 raw = _raw(pa.Table.from_batches([batch]), layout, substituted=whole.substituted)
                 yield from normalise(raw, numbers, layout, place, batch_rows)
-                yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
+                yield dead_letters(place.file, rows.wrong(), "the row has a different number of cells than the header")
     except UNREADABLE as error:
         usual = "the file cannot be read to its end ({})"
         if rows.broken > MOST_DEAD:
@@ -67,9 +67,9 @@ def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.
             usual = _LONG_ROW
         yield dead_file(place.file, why(error, usual))
         return
-    yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
+    yield dead_letters(place.file, rows.wrong(), "the row has a different number of cells than the header")
     if not rows.ended:
-        yield dead_file(place.file, "the file ends within quotes; it is truncated, or a quote is not closed")
+        yield dead_file(place.file, "the file ends within quotes; it is truncated, or a quote is unclosed")
 
 
 @dataclass(slots=True)

@@ -123,7 +123,7 @@ def test_csv_rows_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_pa
     assert [(row["entry"], row["order.position"]) for row in read(layout)] == [("a", 1), ("i", 9)]
     found = dict(dead(layout))
     assert sorted(found) == [2, 3, 4, 5, 6, 7, 8, 10, 11]
-    assert found[2] == found[3] == found[11] == "the row has not as many cells as the header"
+    assert found[2] == found[3] == found[11] == "the row has a different number of cells than the header"
     assert found[4] == "column 'id': entry is null"
     assert found[5] == "column 'at': time is null"
     assert "without a zone" in found[6]
@@ -165,7 +165,7 @@ def test_a_csv_file_that_ends_within_quotes_is_dead_as_a_whole(tmp_path, tail):
     path = tmp_path / "a.csv"
     path.write_text(f"id,at,after_x,after_w\na,{NOON},1,p\nb,{NOON},1,{tail}")
 
-    assert (None, "the file ends within quotes; it is truncated, or a quote is not closed") in dead(csv_layout(path))
+    assert (None, "the file ends within quotes; it is truncated, or a quote is unclosed") in dead(csv_layout(path))
 
 
 def test_a_later_csv_file_without_a_needed_column_is_dead_as_a_whole(tmp_path):
