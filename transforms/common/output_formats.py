@@ -103,6 +103,8 @@ class _Lines(OutputFormat):
             file.write("".join(json.dumps(row) + "\n" for row in batch.to_pylist()).encode())
 
     def read(self, file: pa.BufferReader, types: Types | None) -> pa.Table:
+        if not file.size():  # of an epoch in which no key was found
+            return pa.schema((types or {}).items()).empty_table()
         if types is None:
             return pa.json.read_json(file)
         read = pa.json.ParseOptions(explicit_schema=pa.schema(types.items()), unexpected_field_behavior="ignore")

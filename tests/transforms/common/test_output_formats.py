@@ -11,7 +11,7 @@ import slackwater
 from pipelines.spec.load import load
 from transforms.common.errors import SpecError
 from transforms.common.ipc import from_bytes, to_bytes
-from transforms.common.output_formats import OUTPUT_FORMATS, OutputFormat, Types
+from transforms.common.output_formats import OUTPUT_FORMATS, OutputFormat, Types, read_published
 
 SPEC = """\
 release: toy
@@ -61,3 +61,15 @@ def test_a_format_in_the_table_is_published_from_a_spec_and_read_again(
 
     assert len([*Path("public/estimates").iterdir()]) == 1
     assert slackwater.show("public").table == before
+
+
+@pytest.mark.parametrize("name", OUTPUT_FORMATS)
+def test_a_table_without_rows_is_read_again(name: str) -> None:
+    """As in an epoch in which no key is found."""
+    types = {"town": pa.string(), "value": pa.float64()}
+    table = pa.schema(types.items()).empty_table()
+    file = pa.BufferOutputStream()
+
+    OUTPUT_FORMATS[name].write(table, file)
+
+    assert read_published(file.getvalue().to_pybytes(), name, types).equals(table)
