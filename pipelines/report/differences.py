@@ -217,14 +217,26 @@ def answer(real: str, noisy: bool) -> tuple[str, str]:
     return said, said.rpartition(": ")[2]
 
 
+SAME = "no difference that can be seen"
+"""A difference whose shown digits are all zero, in words."""
+
+
 def _sentence(pair: tuple[str, str], value: float, ends: tuple[float, float], probability: float) -> str:
-    """Return a difference in words: of what is compared, with the words after "higher" and "than"."""
+    """Return a difference in words: of what is compared, with the words after "higher" and "than".
+
+    >>> _sentence(("", "south at noon"), 12.04, (3.0, 21.0), 0.95)
+    '12.0 higher than south at noon (95 % interval 3.0 to 21.0 higher)'
+    >>> _sentence(("at noon", "at ten"), 0.3, (-20, 20.6), 0.95)
+    'no difference that can be seen, at noon compared with at ten (95 % interval 20 lower to 21 higher)'
+    """
     where, than = pair
     if np.isnan(ends[0]):
         number, interval = f"{abs(value):,.6g}", "no known interval"
     else:
         number = rounded(abs(value), (ends[1] - ends[0]) / 2)
         interval = f"{percent(probability)} interval {_directed(*ends)}"
+    if not number.strip("0."):
+        return f"{', '.join(filter(None, (SAME, where)))} compared with {than} ({interval})"
     which = "lower" if value < 0 else "higher"
     return f"{' '.join(filter(None, (number, which, where, 'than', than)))} ({interval})"
 

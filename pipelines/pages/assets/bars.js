@@ -1,7 +1,7 @@
 // Listed keys: bars, or dots of means, with intervals for a window, in the order of the last one.
 "use strict";
 (() => {
-  const { element, number, tick, pixels, widest, readable, label, told, unsure, doubt, hatched, barsLegend, inOrder, pictures } = slackwater;
+  const { element, number, tick, pixels, widest, readable, called, told, unsure, doubt, hatched, barsLegend, inOrder, pictures } = slackwater;
   const FEW = 20;
 
   function cut(text, room) {
@@ -60,7 +60,7 @@
   pictures.bars = (query, { choose }) => {
     let few = FEW;
     return ({ series, window, order }, room, title, printed) => {
-      const items = order.slice(0, few).map((cell) => ({ name: label(query.cells[cell]), line: series.cells[cell], cell }));
+      const items = order.slice(0, few).map((cell) => ({ name: called(query, cell), line: series.cells[cell], cell }));
       const more = element("button", { class: "more", type: "button" }, `Show ${Math.min(FEW, order.length - few)} more cells`);
       more.addEventListener("click", () => { few += FEW; choose(null); });
       const drawn = slackwater.bars(query, series, window, items, { room, title, printed, choose: ({ cell }) => choose(cell) });
