@@ -3,6 +3,7 @@
 People see labels, on pages and in text. Files for programs have the names.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +14,24 @@ from pipelines.spec.about import cell_label_of, column_label_of, is_label, label
 from pipelines.spec.load import load
 from pipelines.store.folder import is_folder
 from pipelines.store.record import disclosed
+
+_RANGE = re.compile(r"[\[(](-?(?:inf|\d[^\s,]*)), (-?(?:inf|\d[^\s,]*))\)")
+"""Name of a cell or range of an ordered key in published files (`transforms.aggregation.ordered_key`)."""
+
+
+def range_text(name: str) -> str:
+    """Return the name of a cell or range of an ordered key as people write it; other names as they are.
+
+    >>> range_text("[52.52, 52.53)"), range_text("(-inf, 20)"), range_text("[65, inf)"), range_text("[surgery, a)")
+    ('52.52 to 52.53', 'below 20', '65 or more', '[surgery, a)')
+    """
+    found = _RANGE.fullmatch(name)
+    if found is None:
+        return name
+    low, high = found.groups()
+    if low == "-inf":
+        return "any" if high == "inf" else f"below {high}"
+    return f"{low} or more" if high == "inf" else f"{low} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +49,13 @@ class Labels:
         return self.texts.get(column_label_of(name), name)
 
     def cell(self, columns: Sequence[str], values: Sequence[str]) -> list[str]:
-        """Return the labels of the values of a cell, or the values.
+        """Return the labels of the values of a cell, or the values, ranges as people write them.
 
-        >>> Labels({"cell ward: m": "Medicine"}).cell(["ward", "sex"], ["m", "f"])
-        ['Medicine', 'f']
+        >>> Labels({"cell ward: m": "Medicine"}).cell(["ward", "sex", "age"], ["m", "f", "[20, 25)"])
+        ['Medicine', 'f', '20 to 25']
         """
         pairs = zip(columns, values, strict=True)
-        return [self.texts.get(cell_label_of(column, value), value) for column, value in pairs]
+        return [self.texts.get(cell_label_of(column, value), range_text(value)) for column, value in pairs]
 
     def table(self, table: pa.Table, keys: Sequence[str]) -> pa.Table:
         """Return a table with labels in place of names.
@@ -51,7 +70,11 @@ class Labels:
             column = table.column(name).combine_chunks().dictionary_encode()
             values = [None if one is None else str(one) for one in column.dictionary.to_pylist()]
             said = [
-                one if one is None else self.query(one) if name == "query" else self.cell([name], [one])[0]
+                one
+                if one is None
+                else self.query(one)
+                if name == "query"
+                else self.texts.get(cell_label_of(name, one), one)
                 for one in values
             ]
             labelled = pa.array(said, pa.string()).take(column.indices)

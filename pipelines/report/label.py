@@ -44,7 +44,14 @@ class Stated:
         found = dict(picture)
         listed = keys
         if "axes" in picture:
-            found["axes"] = [{**axis, "key": self.names.column(axis["key"])} for axis in picture["axes"]]
+            found["axes"] = [
+                {
+                    **axis,
+                    "key": self.names.column(axis["key"]),
+                    "labels": [self.names.cell([axis["key"]], [value])[0] for value in axis["labels"]],
+                }
+                for axis in picture["axes"]
+            ]
             listed = keys[: len(keys) - len(picture["axes"])]
         if "levels" in picture:
             key, listed = keys[picture["at"]], [*keys[: picture["at"]], *keys[picture["at"] + 1 :]]

@@ -371,7 +371,7 @@ def test_ranges_have_separate_charts_that_show_the_chosen_cell(driver, tmp_path:
     ]
     assert [text.partition(": ")[2] for text in drawn] == chosen
     assert {node.text for node in driver.find_elements(By.CSS_SELECTOR, "#query-1 .many figcaption")} == {
-        f"{cells}, {ward}" for cells in ("[20, 40)", "[30, inf)") for ward in ("a", "b")
+        f"{cells}, {ward}" for cells in ("20 to 40", "30 or more") for ward in ("a", "b")
     }
     assert logged(driver) == []
     driver.get(report)
