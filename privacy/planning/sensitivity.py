@@ -145,7 +145,7 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
         unit: contribution of one unit, in leaves of the strategy.
 
     Raises:
-        ValueError: the strategy is not of disjoint layers, or a unit never leaves.
+        ValueError: the strategy is not of disjoint layers, its leaves hold several windows, or a unit never leaves.
 
     Source: proof for `entered` and `left` in the module docstring.
 
@@ -160,6 +160,8 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
     """
     if not strategy.disjoint_layers:
         raise ValueError(f"{family}: nodes of {strategy.name} do not count single windows; use disjoint or tree")
+    if unit.leaf > 1:  # a unit may come and go several times in a leaf
+        raise ValueError(f"{family}: each leaf of the strategy must be one window, not {unit.leaf}")
     if unit.promise.span is not None:
         return events_apart(strategy, unit)
     _refuse_spans_of_owners(unit)

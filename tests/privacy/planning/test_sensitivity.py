@@ -222,6 +222,14 @@ def test_the_claim_for_entered_and_left_is_reached(k, family, expected):
     assert claim(query, family, AtMost(k), initial_level=False, owner=False).l1 == expected
 
 
+def test_entered_and_left_need_leaves_of_one_window():
+    promise = Promise(constraint=AtMost(4), window=1, windows=None, owner=False)
+    unit = Contribution(promise=promise, components=QUERIES[1].measure.components, cells=1, leaf=4)
+
+    with pytest.raises(ValueError, match="left: each leaf of the strategy must be one window, not 4"):
+        of_events("left", disjoint(16), unit)
+
+
 def test_insertion_costs_the_largest_value_not_the_range():
     """Pan takes |b - a|, but f in [5, 6] moves the sum by 6 when an entry appears."""
     measure = Measure(kind="sum", low=5, high=6)
