@@ -542,6 +542,15 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
             assert said in label
     assert len(elsewhere.find_elements(By.CSS_SELECTOR, "path.outline")) == 2
 
+    series = f"#query-{drawn['all'][0]} .large"
+    line = drawn["all"][1]["series"][0]["cells"][0]
+    said = text(elsewhere, f"{series} .extremes")
+    assert f": {told(line, STORM)}, above the numbers before and after it by more than the noise explains." in said
+    assert "which the noise alone may set apart from the number" in said.split("Lowest, ")[1]
+    assert said.endswith("over all 12 numbers together.")
+    label = elsewhere.find_element(By.CSS_SELECTOR, f"{series} .plot").get_attribute("aria-label")
+    assert said in (label or "").replace("\u00a0", " ")
+
 
 def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     page, drawn = charts

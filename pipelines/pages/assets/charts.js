@@ -4,6 +4,27 @@
   const FEW = matchMedia("(max-width: 40rem)").matches ? 6 : 12; // small charts at first, and more at each press of the button
   const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, toldWhole, dates, POINTS, thinnest, apart, pictures = {}, largest, named, ranked, inOrder } = slackwater;
 
+  // The highest and the lowest number, and whether each differs from its neighbours in time by more than the noise. All
+  // numbers are compared at once: each of n intervals holds with probability 1 - 0.05 / n. The tail of log-concave noise is
+  // log-concave, so such an interval is at most log(20 n) / log(20) times as wide as that of 95 %; the grain is for integers.
+  function extremes(query, series, line) {
+    const known = line.v.flatMap((value, place) => (value !== null && line.lo[place] !== null ? [place] : []));
+    if (known.length < 3) return "";
+    const factor = Math.log(20 * (known.length + series.left)) / Math.log(20);
+    const reach = (place) => factor * (Math.max(line.v[place] - line.lo[place], line.hi[place] - line.v[place]) + query.grain);
+    function one(called, at, sign) {
+      const place = known[at], near = [known[at - 1], known[at + 1]].filter((other) => other !== undefined);
+      const begin = `${called}, ${when(series, place)}: ${told(series, line, place)}`;
+      if (query.grain == null) return `${begin}.`;
+      const beyond = near.every((other) => sign * (line.v[place] - line.v[other]) > reach(place) + reach(other));
+      const sides = near.length > 1 ? "the numbers before and after it" : at ? "the number before it" : "the number after it";
+      return `${begin}, ${beyond ? `${sign > 0 ? "above" : "below"} ${sides} by more than the noise explains` : `which the noise alone may set apart from ${sides}`}.`;
+    }
+    const said = [one("Highest", d3.maxIndex(known, (place) => line.v[place]), 1), one("Lowest", d3.minIndex(known, (place) => line.v[place]), -1)];
+    const chance = `At most 5\u00a0% chance that the noise makes this wrong, over all ${known.length + series.left} numbers together.`;
+    return [...said, ...(query.grain == null ? [] : [chance])].join(" ");
+  }
+
   function chart(query, series, line, { width, height, large, domain, name }) {
     const points = line.v.map((value, place) => ({
       time: moment(series, place), value, low: line.lo[place], high: line.hi[place], repeated: series.repeated?.[place],
@@ -47,7 +68,7 @@
     }
     const lows = d3.min(line.v), highs = d3.max(line.v), last = points.length - 1;
     const summary = points.length
-      ? `${name}: ${points.length} ${points.length === 1 ? "number" : "numbers"}, ${when(series, 0)} to ${when(series, last)}. From ${number(lows ?? null)} to ${number(highs ?? null)}; the last one ${told(series, line, last)}.`
+      ? `${name}: ${points.length} ${points.length === 1 ? "number" : "numbers"}, ${when(series, 0)} to ${when(series, last)}. ${(large && extremes(query, series, line)) || `From ${number(lows ?? null)} to ${number(highs ?? null)}.`} The last one: ${told(series, line, last)}.`
       : `${name}: no numbers yet.`;
     return [{ dated, thin, alone }, ...readable(svg, {
       summary, count: points.length, mark,
@@ -229,7 +250,8 @@
       const wide = { width: all, height: printed ? 200 : Math.max(200, Math.min(320, all * 0.4)), large: true };
       const title = `${query.name}, ${state.series.label}${query.cells.length > 1 ? `: ${name(state.cell)}` : ""}`;
       const [signs, ...plotted] = chart(query, state.series, line(state.cell), { ...wide, name: title });
-      large.replaceChildren(element("figcaption", {}, title), ...plotted, element("p", { class: "note" }, caption(line(state.cell), signs)));
+      const most = extremes(query, state.series, line(state.cell));
+      large.replaceChildren(element("figcaption", {}, title), ...(most ? [element("p", { class: "extremes" }, most)] : []), ...plotted, element("p", { class: "note" }, caption(line(state.cell), signs)));
       const found = overview ? ordered().filter((cell) => name(cell).toLowerCase().includes(state.wanted)) : [];
       const shown = found.slice(0, state.few);
       const kept = query.cells.length < query.of ? ` The page has the ${query.cells.length} of ${query.of} ${query.called} with the largest numbers; ${query.rest}.` : "";
