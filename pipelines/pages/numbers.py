@@ -53,6 +53,11 @@ class Numbers:
         return int(np.count_nonzero(self.published))
 
     @property
+    def repeats(self) -> int:
+        """Number of published numbers that repeat those of the window before."""
+        return 0 if self.repeated is None else int(np.count_nonzero(self.published[self.repeated]))
+
+    @property
     def published(self) -> NDArray[np.bool_]:
         """Which numbers were published, [numbers, cells]: all, or those since their key was found."""
         return np.full(self.value.shape, True) if self.listed else np.isfinite(self.value)

@@ -128,14 +128,17 @@ def _page(
     keys = found_section(release, about.names)
     links = [(f"query-{place}", query.label) for place, query in enumerate(facts.queries)]
     links += [*([("found", "Found keys")] if keys else []), *_LINKS]
+    repeats = sum(one.repeats for part in parts for one in part.numbers)
+    again = f", {repeats:,} of which repeat those of the window before," if repeats else ""
     until = moment_name(release.local(release.bounds.end(release.windows)))
     complete = " All windows of the release are published." if release.windows == plan.promise.windows else ""
     body = [
         f"<h1>{html.text(facts.title)}</h1>\n",
         *about.introduction,
         html.paragraph(
-            f"{counted(facts.numbers, 'number')} from {counted(release.windows, 'window')} of {facts.window}, up to "
-            f"{until}. They have differential privacy: {budget} for {facts.covers}, all numbers together.{complete}",
+            f"{counted(facts.numbers, 'number')}{again} from {counted(release.windows, 'window')} of {facts.window}, "
+            f"up to {until}. They have differential privacy: {budget} for {facts.covers}, all numbers together."
+            + complete,
             role="lead",
         ),
         *(html.paragraph(text, role="warning") for text in [words.weakness(spec, plan.budget.epsilon)] if text),

@@ -295,6 +295,7 @@ def test_levels_that_are_repeated_have_no_interval_on_the_page() -> None:
 
     assert document["series"][0]["cells"] == [{"v": [5, 5], "lo": [4, None], "hi": [6, None]}]
     assert document["series"][0]["repeated"] == [False, True]
+    assert (numbers.count, numbers.repeats) == (2, 1)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert found is not None
     assert (found.half, found.lost) == (1.0, 0.0)
