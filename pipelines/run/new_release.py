@@ -90,7 +90,7 @@ def new_release(
 
 
 def write_spec(path: str, name: str) -> Path:
-    """Write the spec under another name and with its own folders: `wards.yaml` becomes `wards-NAME.yaml`.
+    """Write the spec under another name, with its own folders and report: `wards.yaml` becomes `wards-NAME.yaml`.
 
     Raises:
         SpecError: The new file exists or would not be a valid spec, or the old spec is not a local file.
@@ -108,6 +108,10 @@ def write_spec(path: str, name: str) -> Path:
     document["release"] = name
     for side in ("public", "private"):
         document["output"][side] = f"{document['output'][side].rstrip('/')}-{name}"
+    if "report" in document["output"]:  # else the runs of both releases overwrite one page
+        page = document["output"]["report"]
+        ending = Path(page).suffix
+        document["output"]["report"] = f"{page.removesuffix(ending)}-{name}{ending}"
     if "witness" in document["output"]:
         document["output"]["witness"] = f"{document['output']['witness'].rstrip('/')}-{name}"
     text = StringIO()

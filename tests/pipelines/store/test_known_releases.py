@@ -15,6 +15,7 @@ from pipelines.common.errors import ArgumentError
 from pipelines.epochs.plans import plan_json, plan_of
 from pipelines.ledger.apart import other_promises, text_of
 from pipelines.run.new_release import new_release
+from pipelines.run.new_release import write_spec as write_new_spec
 from pipelines.spec.load import Spec, load
 from pipelines.store.known_releases import keep_note, known, refuse_second, write_down
 from pipelines.store.same_data import data_of
@@ -336,6 +337,17 @@ def test_the_sum_is_shown_before_sampling_and_in_the_ledger(tmp_path: Path, caps
     for name in ("spec.yaml", "spec-b.yaml", "spec-c.yaml"):
         assert json.loads(slackwater("ledger", name, "--json").out)["together"]["epsilon"] == 3.0  # d has not begun
         assert "Together they are (3, 0)-differentially private" in slackwater("ledger", name).out
+
+
+def test_a_new_release_has_its_own_folders_report_and_witness(tmp_path: Path) -> None:
+    shared = "  private: private\n  report: www.d/wards.html\n  witness: witness\n"
+    old = write_spec(tmp_path, ("  private: private\n", shared))
+
+    one, two = load(old).output, load(write_new_spec(str(old), "b")).output
+
+    assert Path(two.report or "").name == "wards-b.html"
+    assert Path(two.report or "").parent == Path(one.report or "").parent
+    assert not {one.public, one.private, one.witness} & {two.public, two.private, two.witness}
 
 
 @pytest.mark.parametrize("flag", ["--until=2150-01-01T00:00:00Z", "--poll=10s", "--lag=30s", "--streaming"])
