@@ -69,4 +69,14 @@ def _glossary(spec: Spec, plan: Plan) -> Iterator[tuple[str, str]]:
     if any(query.adaptive is not None for query in spec.queries):
         yield "repeated", "Of a number: the last new number, published again. Its error is unknown."
         yield "policy", "How a query that is published adaptively decides which windows have new numbers."
+    yield (
+        "rounding",
+        "Each shown number is rounded separately. The sum of shown numbers can differ from a shown sum in its last "
+        "digits.",
+    )
+    yield (
+        "measurement",
+        "Numbers that get their noise together and are charged together, such as the counts of one query.",
+    )
+    yield "witness", "A record of what was published, kept outside the folders of the release. It reveals old copies."
     yield "epoch", "One run of the release and the windows that it published."

@@ -8,6 +8,7 @@ import html
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
@@ -33,6 +34,9 @@ _LEFTWARDS = re.compile(
     r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc](?:[^0-9(:;<]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc])?"
 )
 """A name that is written from right to left."""
+
+_SMALL = re.compile(r"(?<![\w.])\d(?:\.\d+)?e-\d\d(?!\w)")
+"""A small number with an exponent, such as a delta (`privacy.upward.shown`)."""
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 """Policy by which the browser keeps the page from the network."""
@@ -92,6 +96,15 @@ def text(value: object) -> str:
     return html.escape(str(value), quote=True).replace(" %", "&nbsp;%")
 
 
+def written(said: object) -> str:
+    """Return a text with its small numbers as decimals.
+
+    >>> written("Delta is 1e-09, or 1.25e-06."), written("a1e-09")
+    ('Delta is 0.000000001, or 0.00000125.', 'a1e-09')
+    """
+    return _SMALL.sub(lambda found: f"{Decimal(found.group()):f}", str(said))
+
+
 def sentence(said: str) -> str:
     """Return a sentence escaped; text between backticks is shown as code.
 
@@ -102,7 +115,7 @@ def sentence(said: str) -> str:
     >>> sentence("`a<b` and ` alone")
     '<code>a&lt;b</code> and ` alone'
     """
-    return _LEFTWARDS.sub(r"<bdi>\g<0></bdi>", re.sub("`([^`]+)`", r"<code>\1</code>", text(said)))
+    return _LEFTWARDS.sub(r"<bdi>\g<0></bdi>", re.sub("`([^`]+)`", r"<code>\1</code>", text(written(said))))
 
 
 def paragraph(said: str, *, role: str = "") -> str:
@@ -124,7 +137,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Return a list of facts, each with its name."""
     return (
         '<dl class="facts">\n'
-        + "".join(f"<dt>{text(name)}</dt>\n<dd>{text(said)}</dd>\n" for name, said in pairs)
+        + "".join(f"<dt>{text(name)}</dt>\n<dd>{text(written(said))}</dd>\n" for name, said in pairs)
         + "</dl>\n"
     )
 

@@ -12,6 +12,7 @@ from pipelines.local import words
 from pipelines.local.estimated import read_estimates
 from pipelines.local.promise import CONDITIONS, statement
 from pipelines.local.survey import Survey, read_survey
+from pipelines.pages.html import written
 from privacy.local.bound import LocalBound
 from privacy.local.candidates import candidates
 from privacy.local.document import digest
@@ -36,9 +37,9 @@ def test_the_page_states_the_promise_and_marks_numbers_that_are_mostly_noise(fil
     page, survey = Elements(output.read_text()), read_survey(files[0])
     told = " ".join(page.text.split())
     promised = (*CONDITIONS, *words.NOT_PROTECTED, words.WHO, words.WHAT, statement(survey.design))
-    assert [said for said in promised if said not in told] == []
+    assert [said for said in promised if written(said) not in told] == []
     assert "At most 3 changes of a person can count, and the first answer is one. Then the device reports" in told
-    assert "With delta 1e-06 and 90,000 people, 0.09 of them have a report in the open, on average." in told
+    assert "With delta 0.000001 and 90,000 people, 0.09 of them have a report in the open, on average." in told
     assert "A typical half width is 4.4 % for level, 4.4 % for change of 90,000 people." in told
     assert f"Design {digest(survey.design)}" in told
     assert (document["until"], "up to the end of 22 June 2025, from reports" in told) == ("2025-06-23T00:00:00Z", True)

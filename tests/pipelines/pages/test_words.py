@@ -57,7 +57,7 @@ KINDS = {
             "One owner (one value of person): all changes of all its entries (values of stay).",
             "At most 4 changes of an owner count for each query.",
             "Changes stop counting once earlier ones have put more than 1 entry of it into the query at once.",
-            "at most 2.72, except with probability 1e-09.",
+            "at most 2.72, except with probability 0.000000001.",
             "twice epsilon and more than twice delta.",
         ],
         ["an entry is in the data", PERSON, "sure after reading"],
@@ -249,7 +249,7 @@ def test_a_report_makes_true_statements_about_its_release(tmp_path, capsys, rele
     assert cli.main(["report", str(folder / "public"), "-o", str(tmp_path / "report.html")]) == 0
 
     page = Elements((tmp_path / "report.html").read_text()).text
-    assert [one for one in [*said, f"{rows:,} numbers from "] if one not in page] == []
+    assert [one for one in [*said, f"{rows:,} numbers"] if one not in page] == []
     assert [one for one in unsaid if one in page] == []
     assert page.count("-differential privacy of the whole release") == 1
     refuse_what_no_page_says(page.replace("on 1 measurements", "as that version said"))

@@ -13,6 +13,7 @@ import pytest
 
 import slackwater
 from pipelines import cli
+from pipelines.pages.html import written
 from pipelines.pages.numbers import Numbers
 from pipelines.published.release import published
 from pipelines.published.sums import sum_errors
@@ -66,7 +67,7 @@ def test_the_page_states_every_fact(made: Made) -> None:
             for one in series.differences:
                 assert one.name in section
                 assert one.minus_name in section
-    assert all(said in text for said in made.facts.disclosure.values())
+    assert all(written(said) in text for said in made.facts.disclosure.values())
     assert f"{made.facts.numbers:,} numbers from {made.facts.windows} windows of 1 day" in text
 
 
