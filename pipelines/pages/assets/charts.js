@@ -141,13 +141,15 @@
       controls.append(set);
     }
     const kinds = picture?.choices ?? query.picture?.choices?.map(label) ?? [];
+    let chooser = ""; // the keys whose values are chosen
     if (kinds.length > 1) {
       const select = element("select", {}, ...kinds.map((text, at) => element("option", { value: String(at) }, text)));
       select.value = String(state.choice);
       select.addEventListener("change", () => { state.choice = +select.value; redraw(); });
       const { axes, at, key = at } = query.picture; // the other keys are chosen
       const chosen = axes ? query.keys.slice(0, -axes.length) : query.keys.filter((_, place) => place !== key);
-      controls.append(element("label", { class: "field" }, chosen.join(", "), select));
+      chooser = chosen.join(", ");
+      controls.append(element("label", { class: "field" }, chooser, select));
     }
     const [slider, showWindow, stop] = player(query, state, () => drawPicture());
     if (make && !picture.whole) controls.append(slider);
@@ -235,7 +237,7 @@
       const every = picture.root?.(state) ?? (kinds.length > 1 && query.picture.axes ? `All cells, with all values of ${query.keys.slice(0, -query.picture.axes.length).join(" and ")}` : "All cells");
       const together = (sum || untotalled) && !query.part && query.picture.kind !== "quantiles"
         ? [element("p", sum ? { class: "total" } : { class: "note" }, sum ? `${every}: ${told(state.series, sum, state.window)}` : `${untotalled.name || every}: ${told(state.series, untotalled.line, state.window)}. ${untotalled.why}`)] : [];
-      const title = `${query.name}, ${state.series.label}${kinds.length > 1 ? `, ${kinds[state.choice]}` : ""}${picture.whole ? "" : `: ${when(state.series, state.window)}`}`;
+      const title = `${query.name}, ${state.series.label}${kinds.length > 1 ? `, ${kinds[state.choice]}${chooser ? ` (${chooser})` : ""}` : ""}${picture.whole ? "" : `: ${when(state.series, state.window)}`}`;
       const [main, ...others] = picture({ ...state, order: ordered() }, room(printed), [`${title}.`, said, ...more].join(" "), printed);
       pictured.replaceChildren(
         element("figure", { class: "picture" }, element("figcaption", {}, title), ...together, element("p", { class: "said" }, element("strong", {}, said), more.length ? ` ${more.join(" ")}` : ""), ...peak(items), ...main),
