@@ -200,7 +200,7 @@ def _outside(subject: Pictured, numbers: Numbers, grid: BoxGrid, last: slice) ->
     if not can_be_added(subject):
         return {**document, "why": unknown(subject, numbers)}
     edge, size = beyond(grid), math.prod(grid.shape)
-    value = grid.sums(numbers.value).reshape(len(numbers.value), -1, size)[:, :, edge].sum(axis=2)
+    value = grid.sums(numbers.value).reshape(len(numbers.value), len(grid.choices), size)[:, :, edge].sum(axis=2)
     half = half_widths_beyond(subject, numbers, grid)
     lines = [_sum_line(value[last, at], half[last, at]) for at in range(value.shape[1])]
     why = unknown(subject, numbers)

@@ -128,7 +128,7 @@ def largest(numbers: Numbers, most: int) -> NDArray[np.int64]:
     value = numbers.value
     if value.shape[1] <= most:
         return np.arange(value.shape[1])
-    return np.argsort(-np.nan_to_num(np.abs(value)).mean(axis=0), kind="stable")[:most]
+    return np.argsort(-np.nan_to_num(np.abs(value)).sum(axis=0), kind="stable")[:most]
 
 
 def cells_of(part: ReportPart, cells: NDArray[np.int64]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -33,6 +33,8 @@ def spreads_of_numbers(
     Returns:
         Errors in grid steps.
     """
+    if not len(wanted):
+        return np.zeros((2, 0))
     ends = wanted * series.every + series.width
     stretch = strategy.stretch(strategy.nodes(int(max([*ends, *([] if others is None else others + series.width)]))))
     if stretch is not None:

@@ -143,7 +143,7 @@ def _noise(known: Floats, filters: Sequence[_Filter], numbers: int, restart: flo
 
     The arithmetic is that of the whole segment, so the result is equal, bit by bit, however many numbers are published.
     """
-    if not filters:
+    if not filters or not len(known):
         return np.zeros_like(known), np.zeros_like(known)
     contrasts = np.zeros((numbers - 1, known.shape[1]))
     contrasts[: len(known) - 1] = known[1:] - known[0]

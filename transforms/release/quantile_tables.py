@@ -58,7 +58,7 @@ def quantile_numbers(
     for share in query.quantiles:
         of = _balances(query, released, marginal, place, share)
         reach = [[reach_of(noise, w.squares, w.largest, one, CONFIDENCE) for one in of] for noise, w in numbers]
-        made = quantiles(counts, share, low=low, high=high, reach=np.array(reach).reshape(len(sums), -1, len(key)))
+        made = quantiles(counts, share, low=low, high=high, reach=np.array(reach).reshape(len(sums), len(of), len(key)))
         rows = made.value.size
         columns: dict[str, np.ndarray | pa.Array] = {
             "value": pa.array(made.value.ravel(), from_pandas=True),  # null without a quantile

@@ -48,11 +48,12 @@ class BoxGrid:
         last = [1 + names.index(name) for name in kept]
         grid = values.reshape(len(values), *(len(key) for _, key in self.query.by))
         grid = np.moveaxis(grid, last, range(-len(last), 0))
-        grid = grid.reshape(len(values), -1, *grid.shape[-len(last) :])[:, self.choices]
+        combinations = math.prod(len(listed) for _, listed in self.query.listed)
+        grid = grid.reshape(len(values), combinations, *grid.shape[-len(last) :])[:, self.choices]
         for axis, bounds in enumerate(self.bounds, start=2):
             if self.merged > 1:
                 grid = np.add.reduceat(grid, bounds[:-1], axis=axis)
-        return grid.reshape(len(values), -1)
+        return grid.reshape(len(values), len(self.choices) * math.prod(self.shape))
 
     def labels(self) -> list[list[str]]:
         """Return the value of each key, listed ones first, of each choice and box."""
@@ -148,7 +149,7 @@ def rounded_sums(values: Floats, shape: tuple[int, ...], digits: int) -> Floats:
     >>> rounded_sums(np.array([[0.4, 0.4, 0.4, 0.4]]), (4,), 0).tolist()
     [[0.0, 1.0, 0.0, 1.0]]
     """
-    grid = values.reshape(*values.shape[:-1], -1, *shape) * 10.0**digits
+    grid = values.reshape(*values.shape[:-1], values.shape[-1] // math.prod(shape), *shape) * 10.0**digits
     axes = range(-len(shape), 0)
     for axis in axes:
         grid = np.cumsum(grid, axis=axis)

@@ -314,3 +314,38 @@ def test_intervals_decide_which_numbers_are_mostly_noise() -> None:
     assert [noisy(half, None) for half in (4.0, 5.0)] == [False, True]  # 0 to 4, and 0 to 5, hold zero
     assert [noisy(half, (0.0, 10.0)) for half in (2.5, 2.6)] == [False, True]
     assert len(outstanding(np.zeros(7), np.ones(7))) == 0  # too few to say what is usual
+
+
+def test_a_release_before_its_first_sliding_window_can_be_run_and_read(tmp_path: Path) -> None:
+    """Sliding windows of two days have no number yet; the first window has one entry."""
+    (tmp_path / "stays.csv").write_text("id,at,age,stay\n1,2026-01-01T10:00:00Z,1,2\n")
+    age, stay = "age: {from: 0, to: 10, step: 5}", "stay: {from: 0, to: 1000, step: 5}"
+    queries = "".join(
+        f"  - {{name: {name}, measure: count, by: {{{by}}}, publish: [{more}{{sliding: 2d}}]}}\n"
+        for name, by, more in (
+            ("quantile", age, "{quantiles: [0.5]}, "),
+            ("box", f"{age}, {stay}", ""),
+            ("level", age, "level, "),
+            ("whole", "", ""),
+        )
+    )
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(
+        f"release: early\nchangelog: {{format: csv, path: {tmp_path}/*.csv, entry: id, time: at, "
+        "types: {age: float64, stay: float64}}\n"
+        "privacy: {epsilon: 1.0, constraint: {at_most: 2}}\n"
+        "schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-05T00:00:00Z}\n"
+        f"strategy: disjoint\nqueries:\n{queries}"
+        f"output: {{public: {tmp_path}/public, private: {tmp_path}/private, format: csv}}\n"
+    )
+    slackwater.run(spec, until="2026-01-02T00:00:00Z")
+
+    assert set(slackwater.show(spec).table["query"].to_pylist()) == {"level"}
+    facts = slackwater.report(spec, output=tmp_path / "page.html").facts
+    assert facts is not None
+    kinds = {(query.query, series.kind.split()[0]): len(series.latest) for query, series in facts.series}
+    assert kinds["level", "level"] == 5
+    assert kinds["box", "sliding"] == 0
+    for query in ("quantile", "box", "level", "whole"):
+        assert slackwater.answer(spec, query=query, kind="sliding").table.num_rows == 0
+    assert set(slackwater.smooth(spec).table["kind"].to_pylist()) == {"level"}
