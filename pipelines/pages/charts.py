@@ -145,14 +145,7 @@ def chart_document(
         rest="\u201cslackwater show\u201d has them all",
         whole=kind is not None and PICTURES[kind].whole and query.cells <= min(OVER, room),
     )
-    further: dict[str, Any] = {
-        "origin": query.name,
-        "part": of,
-        "within": within,
-        "counts": query.measure.kind == "count",
-    }
-    plain = chart.zero and not query.consistent and not query.discovers and query.adaptive is None
-    further["grain"] = query.measure.components[0].grid if plain else None  # None: the noise may not be log-concave
+    further = {"origin": query.name, "part": of, "within": within, "counts": query.measure.kind == "count"}
     if grid is not None:
         return _of_grid(subject, chart, grid, times, queries) | further
     found = chart_data(chart, numbers, times=times, queries=queries)

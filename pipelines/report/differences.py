@@ -161,7 +161,7 @@ def _difference(
         real=real,
         name=first,
         minus_name=second,
-        text=f"{name(cell)}: {said}; {answer(real, of.noisy)[1]}",
+        text=f"{name(cell)}: {said}; {answer(real, of.noisy and cell is not None)[1]}",
     )
 
 

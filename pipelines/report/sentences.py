@@ -45,7 +45,7 @@ def _warning(query: StatedQuery) -> Iterator[str]:
     """Yield one warning about all series of a query that are mostly noise."""
     noisy = [(one.kind, one.noise["lost"]) for one in query.series if one.noise is not None and one.noisy]
     if noisy:
-        kinds = listed([f"{kind} ({percent(lost)} of the numbers)" for kind, lost in noisy])
+        kinds = listed([f"{kind} ({percent(lost)} of the numbers of cells)" for kind, lost in noisy])
         yield f"Mostly noise: {kinds}. A single one of these numbers says little."
 
 
@@ -68,6 +68,6 @@ def _latest(query: StatedQuery) -> dict[str, list[str]]:
     for one in query.series:
         together = [number for number in one.latest if not number.cell]
         numbers = together or (one.latest if one.cells <= FEW_CELLS else ())
-        if one.latest:
+        if numbers:
             found.setdefault(one.window, []).extend(number.text for number in numbers)
     return found

@@ -172,5 +172,5 @@ def _by_chance(found: Sequence[StatedDifference]) -> str:
 def _difference_row(kind: str, one: StatedDifference, noisy: bool) -> Sequence[str]:
     ends = (np.nan, np.nan) if one.low is None or one.high is None else (one.low, one.high)
     number, _, interval = difference_text(one.value, *ends, one.probability).partition(" (")
-    said, _ = answer(one.real, noisy)
+    said, _ = answer(one.real, noisy and one.cell is not None)
     return f"{kind}{one.name}", one.minus_name, number, interval.replace(" interval", ":").rstrip(")"), said

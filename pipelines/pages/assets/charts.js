@@ -4,25 +4,14 @@
   const FEW = matchMedia("(max-width: 40rem)").matches ? 6 : 12; // small charts at first, and more at each press of the button
   const { data, element, number, scaled, readable, copied, drawAll, label, called, span, when, stepped, moment, told, toldWhole, dates, POINTS, thinnest, apart, pictures = {}, largest, named, ranked, inOrder } = slackwater;
 
-  // The highest and the lowest number, and whether each differs from its neighbours in time by more than the noise. All
-  // numbers are compared at once: each of n intervals holds with probability 1 - 0.05 / n. The tail of log-concave noise is
-  // log-concave, so such an interval is at most log(20 n) / log(20) times as wide as that of 95 %; the grain is for integers.
+  // The highest and the lowest number, and whether the noise alone may make the difference.
   function extremes(query, series, line) {
-    const known = line.v.flatMap((value, place) => (value !== null && line.lo[place] !== null ? [place] : []));
-    if (known.length < 3) return "";
-    const factor = Math.log(20 * (known.length + series.left)) / Math.log(20);
-    const reach = (place) => factor * (Math.max(line.v[place] - line.lo[place], line.hi[place] - line.v[place]) + query.grain);
-    function one(called, at, sign) {
-      const place = known[at], near = [known[at - 1], known[at + 1]].filter((other) => other !== undefined);
-      const begin = `${called}, ${when(series, place)}: ${told(series, line, place)}`;
-      if (query.grain == null) return `${begin}.`;
-      const beyond = near.every((other) => sign * (line.v[place] - line.v[other]) > reach(place) + reach(other));
-      const sides = near.length > 1 ? "the numbers before and after it" : at ? "the number before it" : "the number after it";
-      return `${begin}, ${beyond ? `${sign > 0 ? "above" : "below"} ${sides} by more than the noise explains` : `which the noise alone may set apart from ${sides}`}.`;
-    }
-    const said = [one("Highest", d3.maxIndex(known, (place) => line.v[place]), 1), one("Lowest", d3.minIndex(known, (place) => line.v[place]), -1)];
-    const chance = `At most 5\u00a0% chance that the noise makes this wrong, over all ${known.length + series.left} numbers together.`;
-    return [...said, ...(query.grain == null ? [] : [chance])].join(" ");
+    const known = line.v.flatMap((value, place) => (value !== null && !series.repeated?.[place] ? [place] : []));
+    const [high, low] = [d3.maxIndex(known, (place) => line.v[place]), d3.minIndex(known, (place) => line.v[place])].map((at) => known[at]);
+    if (known.length < 3 || line.v[high] === line.v[low]) return "";
+    const one = (called, place) => `${called}, ${when(series, place)}: ${told(series, line, place)}${line.marks?.includes(place) ? ", which stands out" : ""}${line.v[place] < 0 && query.counts && ["level", "entered", "left"].includes(series.kind) ? ", below zero because of the noise" : ""}.`;
+    const alike = line.lo[high] !== null && line.lo[low] !== null && line.lo[high] <= line.hi[low];
+    return [one("Highest", high), one("Lowest", low), ...(alike ? ["Their intervals overlap, so the difference may be noise alone."] : [])].join(" ");
   }
 
   function chart(query, series, line, { width, height, large, domain, name }) {
@@ -211,6 +200,9 @@
     // The cells of a window.
     const ordered = () => (listed ? ranked(query, query.cells.keys(), (cell) => state.series.cells[cell]) : [...query.cells.keys()]);
 
+    // The value of the other keys to which a picture is confined.
+    const among = () => (query.picture.axes && query.picture.choices?.length > 1 ? ` of ${label(query.picture.choices[state.choice])}` : "");
+
     // The largest number of all windows, if it is in another one; of what the picture shows.
     function peak(items) {
       if (picture.whole) return [];
@@ -222,7 +214,7 @@
       if (value === now.v[state.window] || (low !== null && low <= now.hi[state.window])) return []; // perhaps only by noise
       const go = element("button", { type: "button", class: "more" }, "Show it");
       go.addEventListener("click", () => { stop(); state.window = window; drawPicture(); });
-      return [element("p", { class: "note" }, `Largest of all windows: ${highest.name}, ${when(state.series, window)}: ${told(state.series, highest.line, window)}. `, go)];
+      return [element("p", { class: "note" }, `Largest of all windows${among()}: ${highest.name}, ${when(state.series, window)}: ${told(state.series, highest.line, window)}. `, go)];
     }
 
     function drawPicture(printed) {
@@ -230,7 +222,7 @@
       showWindow();
       const kept = pictured.querySelector(".plot:focus") && [...pictured.querySelectorAll(".plot")].indexOf(document.activeElement);
       const items = picture.items?.(state) ?? state.series.cells.map((line, cell) => ({ name: named(query, cell), line }));
-      const [said, ...more] = [].concat(picture.message?.(state) ?? largest(query, state.series, state.window, items, query.picture.kind === "map" ? "Largest cell" : "Largest"));
+      const [said, ...more] = [].concat(picture.message?.(state) ?? largest(query, state.series, state.window, items, `Largest${query.picture.kind === "map" ? " cell" : ""}${among()}`));
       // All cells together: as published, or the sum of the cells with its interval.
       const whole = [...data.queries, ...(data.others ?? [])].find((one) => one.origin === query.origin && one.part === "total" && one !== query);
       const sum = picture.total?.(state) ?? whole?.series[query.series.indexOf(state.series)]?.cells[0] ?? state.series.total, { untotalled } = state.series;

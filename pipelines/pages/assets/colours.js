@@ -49,7 +49,7 @@ Object.assign(slackwater, (() => {
     }
     kept.push(most);
     const gap = (at) => Math.min(kept[at] - (kept[at - 1] ?? -Infinity), (kept[at + 1] ?? Infinity) - kept[at]);
-    const edges = kept.map((edge, at) => at && at < kept.length - 1 ? rounded(edge, gap(at), Math.round) : rounded(edge, gap(at) / 10, at ? Math.ceil : Math.floor));
+    const edges = kept.map((edge, at) => at && at < kept.length - 1 ? rounded(edge, gap(at) / 5, Math.round) : rounded(edge, gap(at) / 10, at ? Math.ceil : Math.floor));
     return { edges: edges.filter((edge, at) => !at || edge > edges[at - 1]), margin };
   }
 

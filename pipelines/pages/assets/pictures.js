@@ -7,9 +7,9 @@ Object.assign(slackwater, (() => {
 
   function overlapping(names) {
     if (!names.length) return "No other interval overlaps this one.";
-    const whose = names.length > 2 ? `${number(names.length)} other cells` : names.join(" and ");
-    return `The interval${names.length > 1 ? "s" : ""} of ${whose} overlap${names.length > 1 ? "" : "s"} this one.`;
+    return `The interval${overlap(names.length > 2 ? `${number(names.length)} other cells` : names.join(" and "), names)} this one.`;
   }
+  const overlap = (whose, names) => `${names.length > 1 ? "s" : ""} of ${whose} overlap${names.length > 1 ? "" : "s"}`;
 
   // The name of a cell: of ordered keys with the key, because an interval alone does not name its quantity.
   function named(query, cell) {
@@ -30,7 +30,8 @@ Object.assign(slackwater, (() => {
     const chosen = known.some(({ line }) => line.v[window] > top.line.v[window]), shown = `${top.name}: ${told(series, top.line, window)}`;
     const others = low === null ? [] : sure.filter((one) => one !== top && one.line.hi[window] >= low).map(({ name }) => name);
     const said = [`${chosen ? "Largest cell that is not mostly noise" : called}: ${shown}.`];
-    if (others.length > 2 && others.length > (sure.length - 1) / 2) said[0] = `No largest cell can be named: the intervals of ${number(others.length)} of ${number(sure.length - 1)} other cells overlap that of ${shown}.`;
+    const whose = others.length > 2 ? `${number(others.length)} of ${number(sure.length - 1)} other cells` : others.join(" and ");
+    if (others.length && others.length > (sure.length - 1) / 2) said[0] = `No largest cell can be named: the interval${overlap(whose, others)} that of ${shown}.`;
     else if (low !== null) said.push(overlapping(others));
     const lost = sure.filter(({ line }) => unsure(query, line, window)).length;
     if (lost) said.push(`${number(lost)} of ${number(known.length)} cell${known.length > 1 ? "s" : ""} ${query.within ? "have intervals wider than half of their range" : "cannot be distinguished from zero"}.`);

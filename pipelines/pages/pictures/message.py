@@ -29,7 +29,9 @@ def message(
         return _of_quantiles(document, shown["cells"], window)
     if "levels" in picture:
         return _of_tree(document, others, series, window)
-    return _largest(document, shown, _drawn(document, shown), PICTURES[picture["kind"]].largest, window)
+    choices = picture.get("choices", []) if "axes" in picture else []
+    among = f" of {', '.join(choices[picture['choice']])}" if len(choices) > 1 else ""
+    return _largest(document, shown, _drawn(document, shown), PICTURES[picture["kind"]].largest + among, window)
 
 
 Items = Sequence[tuple[str, dict[str, Any]]]
@@ -75,9 +77,9 @@ def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, call
     number = f"{top}: {told(line, window, shown.get('repeated'))}"
     said = [f"{'Largest cell that is not mostly noise' if chosen else called}: {number}."]
     others = [] if low is None else [name for name, one in known if one["hi"][window] >= low and one is not line]
-    if len(others) > 2 and len(others) > (len(known) - 1) / 2:
-        of = f"{len(others):,} of {len(known) - 1:,} other cells"
-        said = [f"No largest cell can be named: the intervals of {of} overlap that of {number}."]
+    if others and len(others) > (len(known) - 1) / 2:
+        of = f"{len(others):,} of {len(known) - 1:,} other cells" if len(others) > 2 else " and ".join(others)
+        said = [f"No largest cell can be named: the interval{_overlap(of, others)} that of {number}."]
     elif low is not None:
         said.append(_overlapping(others))
     within = document["within"]
@@ -183,7 +185,11 @@ def _overlapping(names: Sequence[str]) -> str:
     if not names:
         return "No other interval overlaps this one."
     whose = f"{len(names):,} other cells" if len(names) > 2 else " and ".join(names)
-    return f"The interval{'s' * (len(names) > 1)} of {whose} overlap{'s' * (len(names) == 1)} this one."
+    return f"The interval{_overlap(whose, names)} this one."
+
+
+def _overlap(whose: str, names: Sequence[str]) -> str:
+    return f"{'s' * (len(names) > 1)} of {whose} overlap{'s' * (len(names) == 1)}"
 
 
 def _interval(value: float, low: float, high: float) -> str:

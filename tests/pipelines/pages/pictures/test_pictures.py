@@ -193,7 +193,7 @@ def test_main_messages_name_the_largest_cell_and_the_change_of_the_median(drawn)
     storm = " ".join(message(drawn["stops"], window=STORM))
 
     assert said["ages"].startswith("Largest: age [45, 50): ")
-    assert "Largest cell: traffic, lat [44.984, 44.998), long [-93.288, -93.272): " in storm
+    assert "Largest cell of traffic: traffic, lat [44.984, 44.998), long [-93.288, -93.272): " in storm
     assert said["boxes"].count("traffic, lat [44.9") == 3
     assert "[-93.288, -93.272) overlap this one." in said["boxes"]
     assert said["medians, quantiles"] == (
