@@ -143,7 +143,7 @@ quick newest suite search: export OMP_NUM_THREADS = 1
 quick: $(TESTED)
 	@$(BIN)/$(PYTEST) $(UNITS)
 
-newest: $(if $(NEWEST),$(SECOND)/.ready)  ## run unit tests on Python 3.13, in an environment of their own
+newest: $(if $(NEWEST),$(SECOND)/.ready)  ## run the tests of make check on Python 3.13, in a separate environment
 	@$(if $(NEWEST),$(SECOND)/bin/$(PYTEST) $(UNITS),echo "Python 3.13 is required: make newest NEWEST=/path/to/python3.13" >&2; exit 2)
 
 suite: $(TESTED) $(EMULATOR) programs

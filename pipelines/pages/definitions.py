@@ -69,6 +69,8 @@ def _glossary(spec: Spec, plan: Plan) -> Iterator[tuple[str, str]]:
     if any(query.adaptive is not None for query in spec.queries):
         yield "repeated", "Of a number: the last new number, published again. Its error is unknown."
         yield "policy", "How a query that is published adaptively decides which windows have new numbers."
+    if any(query.ordered for query in spec.queries):
+        yield "20 to 25", "A range of an ordered key: it contains 20, and 25 is in the next one."
     yield (
         "rounding",
         "Each shown number is rounded separately. The sum of shown numbers can differ from a shown sum in its last "

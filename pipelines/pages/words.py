@@ -28,7 +28,7 @@ def unit(spec: Spec) -> str:
 def who(spec: Spec) -> str:
     """Describe the privacy unit, as the spec defines it."""
     entry, owner = spec.changelog.source.entry, spec.privacy.owner
-    if spec.privacy.protects.span is not None:  # which limits what is protected of it: see `covered`
+    if spec.privacy.protects.span is not None:  # protects a part of its changes: see `covered`
         if owner is None:
             return f"One entry: each value of {entry}. A person with several is protected for each alone."
         return f"One owner: each value of {owner}, with all its entries (values of {entry})."

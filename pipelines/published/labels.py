@@ -6,6 +6,7 @@ People see labels, on pages and in text. Files for programs have the names.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
@@ -57,6 +58,9 @@ class Labels:
         pairs = zip(columns, values, strict=True)
         return [self.texts.get(cell_label_of(column, value), range_text(value)) for column, value in pairs]
 
+    def _exactly(self, column: str, value: str) -> str:
+        return self.texts.get(cell_label_of(column, value), value)
+
     def table(self, table: pa.Table, keys: Sequence[str]) -> pa.Table:
         """Return a table with labels in place of names.
 
@@ -69,14 +73,8 @@ class Labels:
         for name in ("query", *keys):
             column = table.column(name).combine_chunks().dictionary_encode()
             values = [None if one is None else str(one) for one in column.dictionary.to_pylist()]
-            said = [
-                one
-                if one is None
-                else self.query(one)
-                if name == "query"
-                else self.texts.get(cell_label_of(name, one), one)
-                for one in values
-            ]
+            label = self.query if name == "query" else partial(self._exactly, name)
+            said = [one if one is None else label(one) for one in values]
             labelled = pa.array(said, pa.string()).take(column.indices)
             table = table.set_column(table.column_names.index(name), name, labelled)
         return table.rename_columns([self.column(name) if name in keys else name for name in table.column_names])

@@ -1,19 +1,19 @@
 """Largest difference of two counted trajectories of a unit in two blocks, by dynamic programming over windows.
 
 Neighbours (privacy.protection.Span): the unit's states s and s' are the same at all ends of windows except at most v
-consecutive ones, and there one of the two is none. v is also the number of windows in a block. The counted states h
-and h' follow s and s' for k - 1 changes in a block, are then held, and take the true state at the block's end
-(privacy.planning.sensitivity_in_blocks). Let g = h - h', and let r and D be the largest size of a state and the largest
-distance of two states, no state included. Bounded are the sums over all ends of windows b of
+consecutive ones, and there the unit is absent in one of the two; absence is a state, too. v is also the number of
+windows in a block. The counted states h and h' follow s and s' for k - 1 changes in a block, are then held, and take
+the true state at the block's end (privacy.planning.sensitivity_in_blocks). Let g = h - h', and let r and D be the
+largest size of a state and the largest distance of two states. Bounded are the sums over all ends of windows b of
 
-    level     |g_b|: 0 if h_b = h'_b, at most r if one of them is none, and at most D otherwise
+    level     |g_b|: 0 if h_b = h'_b, at most r if one of them is absence, and at most D otherwise
     change    |g_b - g_(b-1)|
     entered   the difference of the events of both: h_b if h has changed to it, and h'_b likewise
     left      the same with h_(b-1) and h'_(b-1)
 
 in L1, or of their squares in L2. Each term is bounded by r and D from which of h_(b-1), h'_(b-1), h_b, h'_b are equal
-or none; for counts it is known exactly. So the sum is at most the cost of the most expensive path through a finite
-automaton, which `worst` computes. The automaton's states are: which of h and h' are equal or none, the numbers of
+or absences; for counts it is known exactly. So the sum is at most the cost of the most expensive path through a finite
+automaton, which `worst` computes. The automaton's states are: which of h and h' are equal or absences, the numbers of
 changes of both in the block, and the first end of a window at which s and s' differ. A state that is equal to neither
 h nor h' needs no other description. The span may end earlier, after any number of ends of windows.
 
@@ -45,7 +45,7 @@ _IMPOSSIBLE = -(1 << 50)
 
 _Pair = tuple[int, int]
 _PAIRS: tuple[_Pair, ...] = ((0, 0), (1, 1), (1, 0), (0, 1), (1, 2))
-"""States h and h' up to names: 0 is none, equal numbers are equal states."""
+"""States h and h' up to names: 0 is absence, equal numbers are equal states."""
 
 _NEW = 3
 """A state other than h and h'."""
@@ -67,7 +67,7 @@ def worst(
         windows: number of windows of the release; None if it has no end.
         plain: whether each state of a unit is one entry in one cell, with the same values in all cells, and each cell
             has its own noise.
-        alone: whether such a unit has no other state than one and none.
+        alone: whether such a unit has no state but one, or absence.
 
     >>> count = States(radius=Fraction(1), diameter=Fraction(2), hulls=())
     >>> worst("level", count, changes=2, block=3, windows=None, plain=True, alone=False)
@@ -148,7 +148,7 @@ def _moves(
 
 
 def _true_states(inside: bool, states: int) -> Iterator[_Pair]:
-    """Yield s and s': one of them is none inside the span, and both are the same outside."""
+    """Yield s and s': inside the span one of them is absence, and outside both are the same."""
     for state in range(states + 1):
         if inside:
             yield state, 0

@@ -139,7 +139,7 @@ def test_a_search_finds_no_neighbours_further_apart_than_charged(block, changes,
             best, pairs = np.where(better, total, best), np.where(better, moved, pairs)
         found[of, power] = best.max() / float(bound * entries**power)
     assert max(found.values()) <= 1 + 1e-9, found
-    assert found["change", 1] > 0.5, found  # the search is no idle one
+    assert found["change", 1] > 0.5, found  # otherwise the search tries too little
 
 
 def _drawn(rng: np.random.Generator, block: int, states: int) -> np.ndarray:

@@ -23,6 +23,7 @@ from pipelines.report.facts import StatedDifference
 from pipelines.report.label import Stated
 from pipelines.report.latest import _with_interval
 from pipelines.report.parts import parts_of
+from pipelines.report.sentences import _latest
 from pipelines.report.stating import facts_of
 from pipelines.report.tables import _chosen, differences_table
 from tests.pipelines.pages.elements import Elements
@@ -212,6 +213,17 @@ def test_many_differences_state_what_chance_explains_and_noisy_series_have_a_hin
     level = replace(walks.series[0], noise={"warning": "mostly noise"})
     assert "more than the noise explains, but most" in differences_table(replace(walks, series=(level,)))
     assert "but most" not in differences_table(walks)
+    whole = replace(level, differences=tuple(replace(one, cell=None) for one in level.differences))
+    assert "but most" not in differences_table(replace(walks, series=(whole,)))
+
+
+def test_many_cells_without_a_sum_have_no_latest_number_in_bold(made: Made) -> None:
+    (query,) = (one for one in made.facts.queries if one.query == "walks")
+    (number,) = query.series[0].latest
+    cells = replace(query.series[0], cells=99, latest=(replace(number, cell={"ward": "a"}),))
+
+    assert _latest(query)[query.series[0].window] == [number.text]
+    assert _latest(replace(query, series=(cells,))) == {}
 
 
 def test_a_sum_without_an_interval_has_the_digits_of_its_cells(made: Made) -> None:
