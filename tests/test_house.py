@@ -29,7 +29,10 @@ OF_OTHERS = {
     "pipelines.audit": ("pipelines.pages", "pipelines.run", "pipelines.compact"),
     "pipelines.evaluate": ("pipelines.plan",),
     "pipelines.init": ("pipelines.changelog", "pipelines.plan"),
-    "pipelines.local": ("pipelines.pages", "pipelines.ledger", "pipelines.disclosure", "pipelines.audit"),
+    "pipelines.local": (
+        *("pipelines.pages", "pipelines.ledger", "pipelines.disclosure", "pipelines.audit"),
+        "pipelines.report",
+    ),
     "pipelines.metrics": ("pipelines.ledger",),
     "pipelines.plan": ("pipelines.pages",),
     "pipelines.registry": ("pipelines.pages", "pipelines.disclosure"),

@@ -6,7 +6,7 @@ from pipelines.local.promise import CONDITIONS, how, sent
 from pipelines.local.survey import Survey
 from pipelines.pages import words as of_pages
 from pipelines.spec.durations import length_text
-from pipelines.spec.times import moment_text
+from pipelines.spec.times import moment_text, people_time
 from privacy.counted import counted
 from privacy.local.document import digest
 from privacy.upward import shown
@@ -21,8 +21,8 @@ def disclosure(survey: Survey) -> dict[str, str]:
         "curator": curator_text(lambda key: about.get(key, "")),
         "use": about.get("use", NOT_STATED),
         "dates": (
-            f"Windows of {length_text(survey.every)} from {moment_text(survey.start)} to "
-            f"{survey.until(design.windows)}. Estimates may be computed again at any time, at no cost."
+            f"Windows of {length_text(survey.every)} from {people_time(moment_text(survey.start))} to "
+            f"{people_time(survey.until(design.windows))}. Estimates may be computed again at any time, at no cost."
         ),
         "unit": words.WHO,
         "neighbours": "All answers that one person ever gives, replaced by those of another person or by none.",

@@ -15,11 +15,18 @@ from pipelines.local.estimated import Estimated, read_estimates
 from pipelines.local.facts import disclosure
 from pipelines.local.promise import CONDITIONS, how, in_the_open, sent, statement
 from pipelines.local.quality import Told
+from pipelines.local.stated import KEY, part_of, stated_of
 from pipelines.local.survey import Survey, read_survey
 from pipelines.pages import html
 from pipelines.pages.charts import Chart, Times, chart_data
 from pipelines.pages.noise import NAMED, noise_section
 from pipelines.pages.numbers import Numbers, signal
+from pipelines.published.labels import Labels
+from pipelines.report.drawing import with_differences
+from pipelines.report.facts import StatedQuery
+from pipelines.report.parts import ReportPart
+from pipelines.report.sentences import meanings_of, sentences_of
+from pipelines.report.tables import differences_table, plain_table
 from pipelines.spec.durations import length_text
 from pipelines.spec.times import end_name
 from privacy.counted import counted
@@ -29,8 +36,12 @@ from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.sinks import write_text
 
+_COMMAND = "slackwater local estimate"
 _PARQUET = "Parquet files state it: slackwater local estimate -o with a name that ends in .parquet."
-_CALLED = {"level": "people at the end of a window", "change": "by how many people within a window"}
+_ANSWERED = (
+    "Each 90 % interval follows from both 95 % intervals, which hold at once with at least 90 % probability. Numbers "
+    "describe the answers that count (glossary: contribution bound)."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +86,7 @@ def report(design: str | Path, estimates: str | Path, *, output: str | Path = "r
     estimated, told = read_estimates(str(estimates), survey)
     found = [_numbers(one) for one in estimated]
     signals = [one for numbers in found for one in _signals(numbers, survey)]
-    warnings = [f"{kind}: {text}" for kind in survey.publish if (text := _warning(kind, signals))]
+    warnings = _warnings(survey, signals)
     warnings += [] if told is None else quality.warnings(told)
     write_text(file, _page(survey, found, signals, told))
     return ReportedSurvey(
@@ -114,6 +125,10 @@ def _signals(numbers: Numbers, survey: Survey) -> Iterator[dict[str, Any]]:
             }
 
 
+def _warnings(survey: Survey, signals: Sequence[dict[str, Any]]) -> list[str]:
+    return [f"{kind}: {text}" for kind in survey.publish if (text := _warning(kind, signals))]
+
+
 def _warning(kind: str, signals: Sequence[dict[str, Any]]) -> str | None:
     of_kind = [one for one in signals if one["kind"] == kind]
     noisy = [one["answer"] for one in of_kind if one["noisy"]]
@@ -132,62 +147,69 @@ def _warning(kind: str, signals: Sequence[dict[str, Any]]) -> str | None:
 def _page(survey: Survey, found: Sequence[Numbers], signals: Sequence[dict[str, Any]], told: Told | None) -> str:
     design, windows = survey.design, len(found[0].value)
     budget = f"epsilon = {shown(design.epsilon)}" + (f", delta = {shown(design.delta)}" if design.delta else "")
-    kinds = [(f"query-{place}", one.series.kind) for place, one in enumerate(found)]
+    part = part_of(survey, found)
+    query = stated_of(survey, part)
     parts = [
         f"<h1>{html.text(survey.release)}</h1>\n",
         html.paragraph(
             f"{counted(sum(one.value.size for one in found), 'number')} from {counted(windows, 'window')} of "
             f"{length_text(survey.every)}, up to {end_name(survey.until(windows))}, from reports that "
-            f"{counted(survey.people, 'device')} randomised. Only a device knows its answers: {budget} for all that it "
-            "ever sends.",
+            f"{counted(survey.people, 'device')} randomised.",
             role="lead",
         ),
-        html.contents([*kinds, *((name.lower(), name) for name in ("Reports", "Label", "Noise", "Privacy", "Ledger"))]),
-        *(_kind(place, one.series.kind, survey, signals) for place, one in enumerate(found)),
-        _reports(told),
-        html.section("label", "Privacy label", [html.facts(labelled(disclosure(survey)))]),
-        _noise(survey, signals),
-        _privacy(survey),
-        _ledger(survey),
+        html.paragraph(f"{words.PROTECTED} Differential privacy: {budget} for all that it ever sends.", role="lead"),
+        html.with_contents(
+            [
+                _answers(survey, part, query, _warnings(survey, signals)),
+                _reports(survey, told),
+                _noise(survey, signals),
+                html.section("label", "Privacy label", [html.facts(labelled(disclosure(survey)))]),
+                _privacy(survey),
+                _ledger(survey),
+                html.section("glossary", "Glossary", [html.facts(words.glossary(survey))]),
+            ]
+        ),
     ]
-    drawn = [
-        chart_data(
-            Chart(
-                name=one.series.kind,
-                kinds=[_CALLED[one.series.kind]],
-                keys=["answer"],
-                labels=lambda cells: [[survey.names[cell]] for cell in cells],
-                zero=True,
-                called="answers",
-                rest="the file of estimates has all numbers",
-            ),
-            [one],
-            times=Times(start=survey.start, window=survey.every),
-            queries=len(found),
-        )
-        for one in found
-    ]
-    return html.page(f"{survey.release}: results", parts, data={"queries": drawn})
+    drawn = chart_data(
+        Chart(
+            name=query.label,
+            kinds=[one.kind for one in query.series],
+            keys=[KEY],
+            labels=lambda cells: [[survey.names[cell]] for cell in cells],
+            zero=True,
+            called="answers",
+            rest="the file of estimates has all numbers",
+        ),
+        found,
+        times=Times(start=survey.start, window=survey.every),
+        queries=1,
+    )
+    return html.page(f"{survey.release}: results", parts, data={"queries": [with_differences(drawn, query)]})
 
 
-def _kind(place: int, kind: str, survey: Survey, signals: Sequence[dict[str, Any]]) -> str:
-    warning = _warning(kind, signals)
+def _answers(survey: Survey, part: ReportPart, query: StatedQuery, warnings: Sequence[str]) -> html.PageSection:
     return html.section(
-        f"query-{place}",
-        kind,
+        "query-0",
+        query.label,
         [
-            html.paragraph(words.measured(kind, survey)),
-            *([] if warning is None else [html.paragraph(f"{kind}: {warning}", role="warning")]),
-            html.drawn(place, "slackwater local estimate"),
+            *sentences_of(query, warnings),
+            html.drawn(0, _COMMAND),
+            *meanings_of(query),
+            html.paragraph(query.coverage, role="note"),
+            differences_table(query, _ANSWERED),
+            html.compared(0, exact=False),
+            plain_table(part, query, survey, Labels(), queries=1, command=_COMMAND),
         ],
     )
 
 
-def _reports(told: Told | None) -> str:
+def _reports(survey: Survey, told: Told | None) -> html.PageSection:
+    of_each = html.paragraph(words.reported(survey))
     if told is None:
-        parts = [html.paragraph(f"The file of estimates does not say which reports were left out. {_PARQUET}")]
+        parts = [of_each, html.paragraph(f"The file of estimates does not say which reports were left out. {_PARQUET}")]
     else:
         parts = [
+            of_each,
             html.paragraph(f"{counted(told.counted, 'report')} of design {told.design} count."),
             *(html.paragraph(f"{line[0].upper()}{line[1:]}.", role="warning") for line in quality.warnings(told)),
             html.bullets(f"{line[0].upper()}{line[1:]}." for line in quality.lines(told) or ["nothing was left out"]),
@@ -195,7 +217,7 @@ def _reports(told: Told | None) -> str:
     return html.section("reports", "Reports", parts)
 
 
-def _noise(survey: Survey, signals: Sequence[dict[str, Any]]) -> str:
+def _noise(survey: Survey, signals: Sequence[dict[str, Any]]) -> html.PageSection:
     parts = []
     for kind in survey.publish:
         halves = [one["half"] for one in signals if one["kind"] == kind and one["half"] is not None]
@@ -218,7 +240,7 @@ def _noise(survey: Survey, signals: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _privacy(survey: Survey) -> str:
+def _privacy(survey: Survey) -> html.PageSection:
     design = survey.design
     feared = in_the_open(design, survey.people)
     rows = [
@@ -263,7 +285,7 @@ def _privacy(survey: Survey) -> str:
     )
 
 
-def _ledger(survey: Survey) -> str:
+def _ledger(survey: Survey) -> html.PageSection:
     design = survey.design
     row = ("each device, for all that it sends", shown(design.epsilon), shown(design.delta))
     return html.section(

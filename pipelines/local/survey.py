@@ -16,6 +16,7 @@ from privacy.local.document import design_from_json, design_to_json
 from transforms.common.drafts import drafted
 from transforms.common.errors import SpecError
 from transforms.common.sinks import is_there, read_bytes, write_bytes
+from transforms.common.windows import Windows
 
 _CODEC = Codec()
 
@@ -57,6 +58,15 @@ class Survey:
     def until(self, windows: int) -> str:
         """Return the end of the last of this many windows."""
         return moment_text(self.start + windows * self.every)
+
+    @property
+    def bounds(self) -> Windows:
+        """Bounds of the windows."""
+        return Windows(start=self.start, every=self.every)
+
+    def local(self, moment: int) -> int:
+        """Return the local time at a moment: windows of surveys are named in UTC."""
+        return moment
 
     @property
     def asked(self) -> str:

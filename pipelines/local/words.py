@@ -1,9 +1,10 @@
 """The promise of a survey to each person in words, with the numbers of its design, for the person responsible."""
 
 from pipelines.local.survey import Survey
-from pipelines.pages import words
+from pipelines.pages import definitions, words
 from pipelines.spec.durations import length_text
 from privacy.counted import counted
+from privacy.local.design import SHARES
 from privacy.upward import shown
 
 WHO = (
@@ -28,12 +29,50 @@ NOT_PROTECTED = (
 )
 
 
-def measured(kind: str, survey: Survey) -> str:
-    """Return a sentence that describes numbers of a kind."""
-    window = f"each window of {length_text(survey.every)}"
+PROTECTED = (
+    "Each person is protected by their own device: it randomises every answer before it sends it, so nobody else knows "
+    "the answer."
+)
+
+COVERAGE = (
+    "The 95 % intervals cover the randomness of the reports alone. They do not cover changes beyond the contribution "
+    "bound, or how people who do not report differ from the others."
+)
+
+
+def measured(survey: Survey) -> list[str]:
+    """Return sentences that describe the numbers."""
+    return [
+        f"How many of {counted(survey.people, 'person')} give each answer. Windows of {length_text(survey.every)}.",
+        "A person without an answer, such as before the first one or after leaving, counts for none of them. So the "
+        f"numbers need not add up to {survey.people:,}.",
+        reported(survey),
+    ]
+
+
+def meaning(kind: str) -> str:
+    """Return what the numbers of a kind are."""
     if kind == "level":
-        return f"How many of {counted(survey.people, 'person')} give each answer at the end of {window}."
-    return f"By how many people the number of those who give each answer changes within {window}."
+        return "people who give the answer at the end of a window"
+    return "by how many people the number of those who give the answer changes within a window"
+
+
+def reported(survey: Survey) -> str:
+    """Return how many reports a device sends, and how many there are in a window, in words."""
+    design, window = survey.design, f"each window of {length_text(survey.every)}"
+    if design.reported == "once":
+        every = survey.people / design.windows
+        return (
+            f"Each device reports once, in one window that it draws by chance: about {every:,.0f} reports in {window}."
+        )
+    layers = [(design.nodes(number), layer.share / SHARES) for number, layer in enumerate(design.layers)]
+    least, most = (pick(nodes for nodes, _ in layers) for pick in (min, max))
+    every = survey.people * sum(nodes * share for nodes, share in layers) / design.windows
+    number = counted(most, "report") if least == most else f"{least:,} to {counted(most, 'report')}"
+    return (
+        f"Each device sends {number}, at times that do not depend on its answers: on average about {every:,.0f} "
+        f"reports in {window}."
+    )
 
 
 def how_well(survey: Survey) -> list[str]:
@@ -60,9 +99,7 @@ def always(survey: Survey) -> str:
         "its person has no answer, before they have come and after they have left: a report that is sent only when "
         "something happens would reveal that it happened."
     )
-    if survey.design.reported == "once":
-        return f"{everybody} Each reports once, in a random window."
-    return everybody
+    return f"{everybody} {reported(survey)}"
 
 
 def bound(survey: Survey) -> str:
@@ -78,3 +115,26 @@ def bound(survey: Survey) -> str:
     else:
         what = "Changes of a person count in the window of the first one alone."
     return f"{what} Then the device reports as if nothing changed, and nobody has to know how often people change."
+
+
+def glossary(survey: Survey) -> list[tuple[str, str]]:
+    """Return the terms that the page of a survey uses, each with its meaning."""
+    design = survey.design
+    return [
+        ("window", f"The time of one number, here {length_text(survey.every)}. It does not contain its end."),
+        *((kind, f"{meaning(kind).capitalize()}.") for kind in survey.publish),
+        ("report", "What a device sends: an answer, or a part of one, that the device has randomised."),
+        ("design", "How devices randomise. It is fixed before the first report, and public."),
+        ("noise", "The randomness of the reports. It hides what any one person answered."),
+        definitions.INTERVAL,
+        ("contribution bound", bound(survey)),
+        ("privacy unit", WHO),
+        (
+            "epsilon",
+            "How much the answers of one person can change the probability of anything that their device sends: by a "
+            "factor of at most e^epsilon. Smaller protects more.",
+        ),
+        *([("delta", "A small probability with which the bound by epsilon may fail.")] if design.delta else []),
+        ("mostly noise", "Of an answer: more than half of the intervals of its numbers contain zero."),
+        definitions.ROUNDING,
+    ]

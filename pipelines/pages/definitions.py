@@ -8,6 +8,17 @@ from privacy.counted import listed
 from privacy.planning.plan import Plan
 from transforms.aggregation.queries import Query
 
+INTERVAL = (
+    "95 % interval",
+    "A range that holds the number without noise with at least 95 % probability. Of 100 intervals at most about 5 do "
+    "not.",
+)
+
+ROUNDING = (
+    "rounding",
+    "Each shown number is rounded separately. The sum of shown numbers can differ from a shown sum in its last digits.",
+)
+
 
 def meanings(query: Query, spec: Spec, of: str) -> list[str]:
     """Return what the numbers of each kind of a query are; `of` is as for `words.measured`."""
@@ -45,11 +56,7 @@ def _glossary(spec: Spec, plan: Plan) -> Iterator[tuple[str, str]]:
     if kinds & {"entered", "left"}:
         yield "entered, left", "What came and what went within a window. Their difference is the change."
     yield "noise", f"A random amount in each number. It hides whether any one {one} is in the data."
-    yield (
-        "95 % interval",
-        "A range that holds the number without noise with at least 95 % probability. Of 100 intervals at most about 5 "
-        "do not.",
-    )
+    yield INTERVAL
     yield "contribution bound", f"{words.bound(plan.promise.constraint, spec)}"
     yield "bounded data", "The data after the contribution bound and clamping. Numbers and intervals describe these."
     yield "privacy unit", words.who(spec)
@@ -71,11 +78,7 @@ def _glossary(spec: Spec, plan: Plan) -> Iterator[tuple[str, str]]:
         yield "policy", "How a query that is published adaptively decides which windows have new numbers."
     if any(query.ordered for query in spec.queries):
         yield "20 to 25", "A range of an ordered key: it contains 20, and 25 is in the next one."
-    yield (
-        "rounding",
-        "Each shown number is rounded separately. The sum of shown numbers can differ from a shown sum in its last "
-        "digits.",
-    )
+    yield ROUNDING
     yield (
         "measurement",
         "Numbers that get their noise together and are charged together, such as the counts of one query.",

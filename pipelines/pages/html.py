@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 _ASSETS = files("pipelines.pages") / "assets"
@@ -42,9 +42,17 @@ _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inl
 """Policy by which the browser keeps the page from the network."""
 
 
+class PageSection(NamedTuple):
+    """A section of a page: its anchor, its title and all of its HTML."""
+
+    name: str
+    title: str
+    html: str
+
+
 def page(
     title: str,
-    parts: Iterable[str],
+    parts: Iterable[str | PageSection],
     *,
     data: Mapping[str, Any] | None = None,
     script: Sequence[str] = CHARTS,
@@ -54,7 +62,7 @@ def page(
 
     Args:
         title: Title of the page.
-        parts: HTML, made by the functions below.
+        parts: HTML, made by the functions below, and sections.
         data: Data that the script draws; None for a page without scripts.
         script: Names of the scripts that draw.
         pictures: Kinds of pictures that it draws (`pipelines.pages.pictures.table`).
@@ -79,7 +87,7 @@ def page(
 <body>
 <a class="skip" href="#main">To the content</a>
 <main id="main">
-{"".join(parts)}
+{"".join(one if isinstance(one, str) else one.html for one in parts)}
 </main>
 {scripts}
 </body>
@@ -177,10 +185,10 @@ def table(
     )
 
 
-def contents(links: Iterable[tuple[str, str]]) -> str:
-    """Return the table of contents, from the anchors and titles of sections."""
-    items = "".join(f'<li><a href="#{name}">{text(title)}</a></li>' for name, title in links)
-    return f'<nav aria-label="Contents"><ul>{items}</ul></nav>\n'
+def with_contents(sections: Sequence[PageSection]) -> str:
+    """Return sections below a table of contents, whose links are their titles."""
+    items = "".join(f'<li><a href="#{one.name}">{text(one.title)}</a></li>' for one in sections)
+    return f'<nav aria-label="Contents"><ul>{items}</ul></nav>\n{"".join(one.html for one in sections)}'
 
 
 def heading(said: str) -> str:
@@ -231,16 +239,18 @@ def download(name: str, content: bytes, said: str) -> str:
     return f'<p><a download="{text(name)}" href="data:text/csv;charset=utf-8;base64,{data}">{text(said)}</a></p>\n'
 
 
-def compared(place: int) -> str:
+def compared(place: int, *, exact: bool = True) -> str:
     """Return a folded element in which the script compares numbers of one item of its data; empty without scripts.
 
     Args:
         place: Number of the item.
+        exact: Whether `slackwater answer` computes exact intervals of all differences.
     """
     note = (
         "Differences that the table above lists have the same interval here. That of another difference follows from "
-        "the intervals of both numbers, and is wider than the exact one, which <code>slackwater answer</code> computes."
+        "the intervals of both numbers"
     )
+    note += ", and is wider than the exact one, which <code>slackwater answer</code> computes." if exact else "."
     home = f'<div class="compare" data-place="{place}"></div>\n'
     return folded("Compare two other numbers", [home, f'<p class="note">{note}</p>\n'])
 
@@ -253,7 +263,7 @@ def signature() -> str:
     )
 
 
-def section(name: str, title: str, parts: Iterable[str]) -> str:
+def section(name: str, title: str, parts: Iterable[str]) -> PageSection:
     """Return a section of the page with a heading.
 
     Args:
@@ -262,7 +272,8 @@ def section(name: str, title: str, parts: Iterable[str]) -> str:
         parts: HTML of the section.
     """
     heading = f'<h2 id="{name}-title">{text(title)}</h2>\n'
-    return f'<section id="{name}" aria-labelledby="{name}-title">{heading}{"".join(parts)}</section>\n'
+    made = f'<section id="{name}" aria-labelledby="{name}-title">{heading}{"".join(parts)}</section>\n'
+    return PageSection(name, title, made)
 
 
 def _class(name: str) -> str:

@@ -27,7 +27,7 @@ def told(signal: Signal, *, says: str, advice: str) -> dict[str, Any]:
 
 def noise_section(
     rows: Sequence[tuple[str, Mapping[str, Any]]], *, intro: str, caption: str, heading: str, judged: str
-) -> str:
+) -> html.PageSection:
     """Return the section of a page about the size of the noise.
 
     Args:

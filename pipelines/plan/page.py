@@ -38,7 +38,7 @@ def plan_page(spec: SpecLike, html: str | Path, *, until: Moment = None, explain
 
 def _page(spec: Spec, document: dict[str, Any]) -> str:
     epsilon, delta = document["loss"]["epsilon"], document["loss"]["delta"]
-    parts = [
+    parts: list[str | pages.PageSection] = [
         f"<h1>{pages.text(document['release'])}: plan</h1>\n",
         pages.paragraph(
             f"The cost of the release and the margins of error of its numbers, over {document['over']}. Epsilon is "

@@ -14,12 +14,11 @@ import numpy as np
 
 from pipelines.pages.numbers import Floats, Numbers, outward, percent, rounded, signal
 from pipelines.published.labels import Labels
-from pipelines.published.release import Published
 from pipelines.published.sums import HIGHER, LOWER, REAL, verdict
-from pipelines.report.exact import ExactErrors
+from pipelines.report.exact import SeriesErrors
 from pipelines.report.facts import StatedDifference
 from pipelines.report.latest import interval_text
-from pipelines.report.parts import ALL_CELLS, FEW, ReportPart, cell_name, cells_of, largest, window_of
+from pipelines.report.parts import ALL_CELLS, FEW, Dated, ReportPart, cell_name, cells_of, largest, window_of
 from privacy.estimates import CONFIDENCE
 from transforms.release.quantile_tables import QUANTILE
 
@@ -33,9 +32,9 @@ class _Compared:
 
     part: ReportPart
     numbers: Numbers
-    release: Published
+    release: Dated
     labels: Labels
-    errors: ExactErrors
+    errors: SeriesErrors
 
     @property
     def last(self) -> int:
@@ -74,14 +73,14 @@ class _Compared:
 
 
 def differences(
-    part: ReportPart, numbers: Numbers, release: Published, labels: Labels, errors: ExactErrors
+    part: ReportPart, numbers: Numbers, release: Dated, labels: Labels, errors: SeriesErrors
 ) -> list[StatedDifference]:
     """Return the differences of a series: first of windows, then of cells.
 
     Args:
         part: The part of the page.
         numbers: The series.
-        release: The public side of the release.
+        release: The release or survey.
         labels: Labels of cells.
         errors: Errors of sums of the series.
     """

@@ -32,11 +32,20 @@ def drawn_part(
         of=part.of,
         within=part.within,
     )
-    for series, one in zip(drawn["series"], query.series, strict=True):
-        series["stated"] = [_compared(difference) for difference in one.differences]
-        if one.noisy:
-            series["noisy"] = NOISY
-    return about.labelled(drawn)
+    return about.labelled(with_differences(drawn, query))
+
+
+def with_differences(drawn: dict[str, Any], query: StatedQuery) -> dict[str, Any]:
+    """Return the data of charts with the differences that the page states, for `compare.js`."""
+    series = [
+        {
+            **found,
+            "stated": [_compared(difference) for difference in one.differences],
+            **({"noisy": NOISY} if one.noisy else {}),
+        }
+        for found, one in zip(drawn["series"], query.series, strict=True)
+    ]
+    return {**drawn, "series": series}
 
 
 def _compared(one: StatedDifference) -> list[str | float]:
@@ -58,7 +67,7 @@ def _boundaries(release: Published) -> NDArray[np.int64] | None:
     return np.array([release.local(moment) for moment in (bounds.start, *bounds.ends)], dtype=np.int64)
 
 
-def with_charts(title: str, body: Sequence[str], data: dict[str, Any] | None) -> str:
+def with_charts(title: str, body: Sequence[str | html.PageSection], data: dict[str, Any] | None) -> str:
     """Return a page with the scripts of the charts that it has."""
     kinds = {one["picture"]["kind"]: None for one in (data or {}).get("queries", []) if "picture" in one}
     return html.page(title, body, data=data, pictures=kinds)

@@ -3,6 +3,7 @@
 Rows of marginals and ranges are sums over the cells of their query, so their errors follow from the same covariance.
 """
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,7 +12,7 @@ import numpy as np
 from pipelines.pages.numbers import Floats, Numbers
 from pipelines.published.release import Published
 from pipelines.published.sums import sum_errors, why_unknown, why_wrong
-from pipelines.report.parts import ReportPart
+from pipelines.report.parts import Dated, ReportPart
 from pipelines.spec.durations import MONTH
 from transforms.common.dates import DAY
 from transforms.release.marginal_tables import weights_over_cells
@@ -21,6 +22,25 @@ EARLIER = (DAY, 7 * DAY)
 
 YEAR = 364 * DAY
 """A year before, on the same day of the week; for windows of months it is twelve months."""
+
+
+@dataclass(frozen=True)
+class OwnIntervals:
+    """Errors of a series if nothing but the interval of each number is known."""
+
+    numbers: Numbers
+    release: Dated
+
+    known = of_all_cells = False
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """Places of the earlier numbers with which the last one is compared."""
+        return earlier(self.numbers, self.release)
+
+    def half(self, weights: Floats, other: int | None) -> float:
+        """Return that the half width of a sum is unknown."""
+        return math.nan
 
 
 @dataclass(frozen=True)
@@ -54,11 +74,7 @@ class ExactErrors:
     @cached_property
     def others(self) -> tuple[int, ...]:
         """Places of the earlier numbers with which the last one is compared, if they are published."""
-        step, every = self.numbers.series.every * self.release.spec.schedule.every, self.release.spec.schedule.every
-        year = 12 * MONTH if every % MONTH == 0 else YEAR
-        far = [length // step for length in (*EARLIER, year) if length % step == 0]
-        last = len(self.numbers.value) - 1
-        return tuple(last - back for back in dict.fromkeys([1, *far]) if 0 < back <= last)
+        return earlier(self.numbers, self.release)
 
     def half(self, weights: Floats, other: int | None) -> float:
         """Return the half width of a sum at the last window; not a number if it is unknown.
@@ -83,3 +99,15 @@ class ExactErrors:
                 sampled=[] if repeated is None else (~repeated).tolist(),
             )
         return float(self.found[key][0 if other is None else self.others.index(other)])
+
+
+SeriesErrors = ExactErrors | OwnIntervals
+
+
+def earlier(numbers: Numbers, release: Dated) -> tuple[int, ...]:
+    """Return the places of the earlier numbers of a series with which the last one is compared."""
+    every = release.bounds.every
+    step, year = numbers.series.every * every, 12 * MONTH if every % MONTH == 0 else YEAR
+    far = [length // step for length in (*EARLIER, year) if length % step == 0]
+    last = len(numbers.value) - 1
+    return tuple(last - back for back in dict.fromkeys([1, *far]) if 0 < back <= last)

@@ -33,8 +33,8 @@ def found_document(release: Published) -> list[dict[str, Any]]:
     ]
 
 
-def found_section(release: Published, labels: Labels) -> list[str]:
-    """Return the section as HTML; none if the release lists all its keys.
+def found_section(release: Published, labels: Labels) -> list[html.PageSection]:
+    """Return the section; none if the release lists all its keys.
 
     Args:
         release: The public side of the release.

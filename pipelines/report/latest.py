@@ -6,10 +6,9 @@ import numpy as np
 
 from pipelines.pages.numbers import Floats, Numbers, outstanding, outward, percent, rounded
 from pipelines.published.labels import Labels
-from pipelines.published.release import Published
-from pipelines.report.exact import ExactErrors
+from pipelines.report.exact import SeriesErrors
 from pipelines.report.facts import StatedNumber
-from pipelines.report.parts import ALL_CELLS, FEW, ReportPart, cell_name, cells_of, largest, window_of
+from pipelines.report.parts import ALL_CELLS, FEW, Dated, ReportPart, cell_name, cells_of, largest, window_of
 from privacy.estimates import CONFIDENCE
 
 LISTED = 200
@@ -17,7 +16,7 @@ LISTED = 200
 
 
 def latest(
-    part: ReportPart, numbers: Numbers, kind: str, labels: Labels, errors: ExactErrors
+    part: ReportPart, numbers: Numbers, kind: str, labels: Labels, errors: SeriesErrors
 ) -> Iterator[StatedNumber]:
     """Yield the last numbers of a series: the sum of all cells, if it has a meaning, then the largest cells.
 
@@ -41,7 +40,7 @@ def latest(
         yield _stated(values, f"{kind}, {cell_name(values, part, labels)}: ", columns, numbers)
 
 
-def _together(part: ReportPart, numbers: Numbers, errors: ExactErrors) -> tuple[Floats, Floats, Floats] | None:
+def _together(part: ReportPart, numbers: Numbers, errors: SeriesErrors) -> tuple[Floats, Floats, Floats] | None:
     """Return the sum of all cells with the ends of its interval, as far as known; None without a meaning."""
     if numbers.together is not None:
         return numbers.together
@@ -98,14 +97,14 @@ def interval_text(low: float, high: float, probability: float = CONFIDENCE) -> s
     return f"{percent(probability)} interval {least} to {most}"
 
 
-def standing_out(part: ReportPart, numbers: Numbers, name: str, release: Published) -> Iterator[str]:
+def standing_out(part: ReportPart, numbers: Numbers, name: str, release: Dated) -> Iterator[str]:
     """Yield a sentence for each number of a series that stands out with its whole interval.
 
     Args:
         part: The part of the page.
         numbers: The series.
         name: Name of its numbers.
-        release: The public side of the release.
+        release: The release or survey.
     """
     if numbers.together is None:
         return

@@ -14,8 +14,8 @@ EPOCHS = 20
 """Number of epochs that the ledger shows, the last ones."""
 
 
-def ledger_section(release: Published, document: dict[str, Any]) -> str:
-    """Return the section as HTML.
+def ledger_section(release: Published, document: dict[str, Any]) -> html.PageSection:
+    """Return the section.
 
     Args:
         release: The public side of the release.

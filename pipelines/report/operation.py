@@ -24,21 +24,13 @@ from pipelines.report.label import Stated, stated
 from pipelines.report.ledger import ledger_section
 from pipelines.report.parts import ReportPart, parts_of
 from pipelines.report.reported import Reported
-from pipelines.report.sentences import meanings_of, sentences_of
+from pipelines.report.sentences import meanings_of, noise_warnings, sentences_of
 from pipelines.report.stating import facts_of, has_negative, has_unknown
 from pipelines.report.tables import differences_table, page_name, plain_table
 from privacy.counted import counted
 from privacy.upward import shown
 from transforms.common.dates import moment_name
 from transforms.common.sinks import write_text
-
-_LINKS = (
-    ("noise", "How large the noise is"),
-    ("label", "Privacy label"),
-    ("privacy", "What is promised"),
-    ("ledger", "Ledger"),
-    ("glossary", "Glossary"),
-)
 
 
 def report(
@@ -125,9 +117,6 @@ def _page(
     budget = f"epsilon = {shown(plan.budget.epsilon)}" + (
         f", delta = {shown(plan.budget.delta)}" if plan.budget.delta else ""
     )
-    keys = found_section(release, about.names)
-    links = [(f"query-{place}", query.label) for place, query in enumerate(facts.queries)]
-    links += [*([("found", "Found keys")] if keys else []), *_LINKS]
     repeats = sum(one.repeats for part in parts for one in part.numbers)
     again = f", {repeats:,} of which repeat those of the window before," if repeats else ""
     until = moment_name(release.local(release.bounds.end(release.windows)))
@@ -142,19 +131,22 @@ def _page(
             role="lead",
         ),
         *(html.paragraph(text, role="warning") for text in [words.weakness(spec, plan.budget.epsilon)] if text),
-        html.contents(links),
-        *(
-            html.section(f"query-{place}", query.label, [*sentences_of(part, query, release, about), *below])
-            for place, (part, query, below) in enumerate(
-                zip(parts, facts.queries, _below(release, parts, facts, about, pages, data), strict=True)
-            )
+        html.with_contents(
+            [
+                *(
+                    html.section(f"query-{place}", query.label, [*sentences_of(query, noise_warnings(query)), *below])
+                    for place, (query, below) in enumerate(
+                        zip(facts.queries, _below(release, parts, facts, about, pages, data), strict=True)
+                    )
+                ),
+                *found_section(release, about.names),
+                _noise(facts, parts),
+                html.section("label", "Privacy label", [html.facts(about.facts)]),
+                _privacy(release),
+                ledger_section(release, account),
+                html.section("glossary", "Glossary", [html.facts(glossary(spec, plan))]),
+            ]
         ),
-        *keys,
-        _noise(facts, parts),
-        html.section("label", "Privacy label", [html.facts(about.facts)]),
-        _privacy(release),
-        ledger_section(release, account),
-        html.section("glossary", "Glossary", [html.facts(glossary(spec, plan))]),
     ]
     return with_charts(f"{facts.title}: published numbers", body, None if pages else data)
 
@@ -188,10 +180,10 @@ def _page_of_query(
 ) -> str:
     """Return the separate page of one query."""
     title = f"{query.label}: published numbers"
-    body = [
+    body: list[str | html.PageSection] = [
         f"<h1>{html.text(query.label)}</h1>\n",
         html.link(home, f"All queries of {about.texts.get('title', release.spec.release)}, and what is promised"),
-        *sentences_of(part, query, release, about),
+        *sentences_of(query, noise_warnings(query)),
         *_charts(0, part, query, release, about, data),
         html.section("glossary", "Glossary", [html.facts(glossary(release.spec, release.plan))]),
     ]
@@ -208,11 +200,11 @@ def _charts(
         html.paragraph(query.coverage, role="note"),
         differences_table(query),
         html.compared(place),
-        plain_table(part, query, release, about.names, queries=len(drawn)),
+        plain_table(part, query, release, about.names, queries=len(drawn), command="slackwater show"),
     ]
 
 
-def _noise(facts: Facts, parts: Sequence[ReportPart]) -> str:
+def _noise(facts: Facts, parts: Sequence[ReportPart]) -> html.PageSection:
     below, unknown = has_negative(parts), has_unknown(parts)
     return noise_section(
         [(f"{query.label}: {one.kind}", one.noise) for query, one in facts.series if one.noise is not None],
@@ -231,7 +223,7 @@ def _noise(facts: Facts, parts: Sequence[ReportPart]) -> str:
     )
 
 
-def _privacy(release: Published) -> str:
+def _privacy(release: Published) -> html.PageSection:
     spec, plan = release.spec, release.plan
     one = words.unit(spec)
     parts = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from pipelines.spec.times import moment_text
 from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.common.dates import number_name
+from transforms.common.windows import Windows
 from transforms.release.discovered_tables import as_listed
 from transforms.release.marginal_tables import (
     ALL,
@@ -146,6 +147,17 @@ def cell_name(cell: Mapping[str, str], part: ReportPart, labels: Labels) -> str:
     return name or (ALL_CELLS if cell else part.query.name)
 
 
+class Dated(Protocol):
+    """What has windows: a release, or a survey."""
+
+    @property
+    def bounds(self) -> Windows:
+        """Bounds of its windows."""
+
+    def local(self, moment: int) -> int:
+        """Return the local time at a moment, in microseconds as if it were UTC."""
+
+
 class NamedWindow(NamedTuple):
     """A window: its name, of a level that of its end, and its start and end, UTC, in ISO 8601."""
 
@@ -154,12 +166,12 @@ class NamedWindow(NamedTuple):
     end: str
 
 
-def window_of(release: Published, numbers: Numbers, place: int) -> NamedWindow:
+def window_of(release: Dated, numbers: Numbers, place: int) -> NamedWindow:
     """Return the window of a number.
 
     Args:
-        release: The release.
-        numbers: A series of the release.
+        release: The release or survey.
+        numbers: A series of it.
         place: Place of the number in the series.
     """
     last = place * numbers.series.every + numbers.series.width

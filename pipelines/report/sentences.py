@@ -1,14 +1,11 @@
 """Sentences about each query on a report: what it measures, its latest numbers, what changed and what stands out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pipelines.pages import html
 from pipelines.pages.numbers import percent
-from pipelines.published.release import Published
 from pipelines.report.facts import StatedQuery, StatedSeries
-from pipelines.report.label import Stated
 from pipelines.report.parts import FEW as FEW_CELLS
-from pipelines.report.parts import ReportPart
 from privacy.counted import listed
 
 FEW = 3
@@ -18,14 +15,19 @@ NAMED_CELLS = 3
 """Most cells whose change since the window before is a sentence each."""
 
 
-def sentences_of(part: ReportPart, query: StatedQuery, release: Published, about: Stated) -> list[str]:
-    """Return the sentences above the charts of a query: what it measures, latest numbers, changes and outliers."""
+def sentences_of(query: StatedQuery, warnings: Iterable[str]) -> list[str]:
+    """Return the sentences above the charts of a query: what it measures, latest numbers, changes and outliers.
+
+    Args:
+        query: The facts about its numbers.
+        warnings: Reasons to doubt the numbers.
+    """
     said = [html.paragraph(one) for one in query.measured]
     for window, texts in _latest(query).items():
         short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
         said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
         said += [html.bullets(texts)] if len(texts) >= FEW else []
-    said += [html.paragraph(text, role="warning") for text in _warning(query)]
+    said += [html.paragraph(text, role="warning") for text in warnings]
     if changed := [text for one in query.series for text in _changed(one)]:
         said.append(html.folded("Compared with the window before", [html.bullets(changed)], if_narrow=True))
     standing = [text for one in query.series for text in one.standing_out]
@@ -41,7 +43,7 @@ def meanings_of(query: StatedQuery) -> list[str]:
     return [html.paragraph("What the numbers are:", role="standing"), said]
 
 
-def _warning(query: StatedQuery) -> Iterator[str]:
+def noise_warnings(query: StatedQuery) -> Iterator[str]:
     """Yield one warning about all series of a query that are mostly noise."""
     noisy = [(one.kind, one.noise["lost"]) for one in query.series if one.noise is not None and one.noisy]
     if noisy:

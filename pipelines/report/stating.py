@@ -8,14 +8,15 @@ import numpy as np
 from pipelines.pages import definitions, words
 from pipelines.pages.noise import told
 from pipelines.pages.numbers import Numbers, signal
+from pipelines.published.labels import Labels
 from pipelines.published.release import Published
 from pipelines.report.differences import differences
-from pipelines.report.exact import ExactErrors
+from pipelines.report.exact import ExactErrors, SeriesErrors
 from pipelines.report.facts import Facts, StatedQuery, StatedSeries
 from pipelines.report.found import found_document
 from pipelines.report.label import Stated
 from pipelines.report.latest import latest, standing_out
-from pipelines.report.parts import ReportPart, window_of
+from pipelines.report.parts import Dated, ReportPart, window_of
 from pipelines.spec.series import series_label
 from pipelines.spec.times import moment_text
 from privacy.counted import counted
@@ -52,14 +53,22 @@ def _query(part: ReportPart, release: Published, about: Stated) -> StatedQuery:
     spec = release.spec
     measured, _, *others = words.measured(part.origin, part.of, spec)
     meanings = definitions.meanings(part.origin, spec, part.of)
+    heading = about.heading(part)
     return StatedQuery(
         query=part.origin.name,
         of=part.of,
-        label=about.heading(part),
+        label=heading,
         measured=(measured, *others, *_renewed(part)),
         coverage=definitions.coverage(part.origin, spec),
         series=tuple(
-            _series(part, one, meaning, release, about) for one, meaning in zip(part.numbers, meanings, strict=True)
+            stated_series(
+                *(part, one, release, about.names),
+                kind=series_label(one.series, release.plan),
+                meaning=meaning,
+                heading=heading,
+                errors=ExactErrors(part, one, release),
+            )
+            for one, meaning in zip(part.numbers, meanings, strict=True)
         ),
     )
 
@@ -73,20 +82,41 @@ def _renewed(part: ReportPart) -> Iterator[str]:
             yield f"New numbers of {one.series.kind}: in {windows}."
 
 
-def _series(part: ReportPart, numbers: Numbers, meaning: str, release: Published, about: Stated) -> StatedSeries:
-    kind, last = series_label(numbers.series, release.plan), len(numbers.value) - 1
+def stated_series(
+    part: ReportPart,
+    numbers: Numbers,
+    release: Dated,
+    labels: Labels,
+    *,
+    kind: str,
+    meaning: str,
+    heading: str,
+    errors: SeriesErrors,
+) -> StatedSeries:
+    """Return the facts about a series.
+
+    Args:
+        part: The part of the page.
+        numbers: The series.
+        release: The release or survey.
+        labels: Labels of cells.
+        kind: Name of the numbers.
+        meaning: What the numbers are.
+        heading: Heading of the part.
+        errors: Errors of sums of the series.
+    """
+    last = len(numbers.value) - 1
     window, start, end = ("", "", "") if last < 0 else window_of(release, numbers, last)
-    errors = ExactErrors(part, numbers, release)
     return StatedSeries(
         kind=kind,
         meaning=meaning,
         window=window,
         window_start=start,
         window_end=end,
-        latest=tuple(latest(part, numbers, kind, about.names, errors)),
+        latest=tuple(latest(part, numbers, kind, labels, errors)),
         cells=part.query.cells,
-        differences=tuple(differences(part, numbers, release, about.names, errors)),
-        standing_out=tuple(standing_out(part, numbers, f"{about.heading(part)}, {kind}", release)),
+        differences=tuple(differences(part, numbers, release, labels, errors)),
+        standing_out=tuple(standing_out(part, numbers, f"{heading}, {kind}", release)),
         noise=_noise(part, numbers),
     )
 

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from pipelines.pages import html
 from pipelines.pages.numbers import Numbers, outward, rounded
 from pipelines.published.labels import Labels
-from pipelines.published.release import Published
 from pipelines.report.differences import answer, difference_text
 from pipelines.report.facts import StatedDifference, StatedQuery
-from pipelines.report.parts import ReportPart, cells_of, largest, window_of
+from pipelines.report.parts import Dated, ReportPart, cells_of, largest, window_of
 from privacy.counted import counted
 from transforms.common.output_formats import OUTPUT_FORMATS
 from transforms.common.shown_tables import for_spreadsheets
@@ -29,15 +28,18 @@ MANY = 10
 """Number of differences from which on the page states how many of them chance may explain."""
 
 
-def plain_table(part: ReportPart, stated: StatedQuery, release: Published, labels: Labels, *, queries: int) -> str:
+def plain_table(
+    part: ReportPart, stated: StatedQuery, release: Dated, labels: Labels, *, queries: int, command: str
+) -> str:
     """Return the latest numbers of a part of the page as a folded table, with a link that saves them as CSV.
 
     Args:
         part: The numbers.
         stated: The facts about them.
-        release: The public side of the release.
+        release: The release or survey.
         labels: Labels of columns and cells.
         queries: Number of parts that share the page.
+        command: The command that prints all numbers.
     """
     shown, saved = (most // queries // max(1, len(part.numbers)) for most in (SHOWN, SAVED))
     keys = [name for name, _ in part.query.by]
@@ -46,7 +48,7 @@ def plain_table(part: ReportPart, stated: StatedQuery, release: Published, label
     ]
     content, count = _csv(part, stated, release, saved)
     every = sum(one.count for one in part.numbers)
-    left = "" if count == every else f", the latest ones of {every:,}; <code>slackwater show</code> prints all"
+    left = "" if count == every else f", the latest ones of {every:,}; <code>{command}</code> prints all"
     heading = ("when", "kind", *map(labels.column, keys), "number", "95 % from", "to")
     return html.folded(
         "Plain table, and numbers as CSV",
@@ -83,7 +85,7 @@ def _chosen(numbers: Numbers, most: int) -> tuple[range, NDArray[np.int64]]:
 
 
 def _rows(
-    part: ReportPart, numbers: Numbers, kind: str, release: Published, labels: Labels, most: int
+    part: ReportPart, numbers: Numbers, kind: str, release: Dated, labels: Labels, most: int
 ) -> Iterator[tuple[str, ...]]:
     """Yield rows for people, the last window first."""
     places, chosen = _chosen(numbers, most)
@@ -106,7 +108,7 @@ def _texts(value: float, low: float, high: float) -> tuple[str, str, str]:
     return rounded(value, (high - low) / 2), *outward(low, high)
 
 
-def _csv(part: ReportPart, stated: StatedQuery, release: Published, most: int) -> tuple[bytes, int]:
+def _csv(part: ReportPart, stated: StatedQuery, release: Dated, most: int) -> tuple[bytes, int]:
     """Return the latest numbers as a CSV file with the columns of the published files, and how many there are."""
     tables = []
     for numbers, kind in _with_kinds(part, stated):
@@ -132,8 +134,17 @@ def _csv(part: ReportPart, stated: StatedQuery, release: Published, most: int) -
     return file.getvalue(), table.num_rows
 
 
-def differences_table(stated: StatedQuery) -> str:
-    """Return the differences of a part of the page as a table that answers which are real; empty without any."""
+OTHERS = "Differences are those of the bounded data. `slackwater answer` computes others."
+"""Last sentences below the differences of a release."""
+
+
+def differences_table(stated: StatedQuery, others: str = OTHERS) -> str:
+    """Return the differences of a part of the page as a table that answers which are real; empty without any.
+
+    Args:
+        stated: The facts about the part.
+        others: Last sentences below the table.
+    """
     found = [(one, difference) for one in stated.series for difference in one.differences]
     if not found:
         return ""
@@ -147,8 +158,7 @@ def differences_table(stated: StatedQuery) -> str:
     )
     note = html.paragraph(
         "The noise does not explain a difference if its interval does not contain 0. This does not say why the numbers "
-        f"differ.{_by_chance([one for _, one in found])} Differences are those of the bounded data. `slackwater "
-        "answer` computes others."
+        f"differ.{_by_chance([one for _, one in found])} {others}"
     )
     if len(found) <= OPEN:
         return html.heading("Is the change larger than the noise?") + table + note

@@ -17,6 +17,7 @@ from pipelines.report.reported import Reported
 from pipelines.sanitised import words
 from pipelines.sanitised.published import PublishedRecords, published
 from pipelines.sanitised.published_plan import error_text
+from pipelines.spec.times import people_time
 from privacy.counted import counted
 from privacy.sanitised.attributes import Attribute
 from privacy.upward import shown
@@ -93,7 +94,6 @@ def _page(
 ) -> str:
     record = records.record
     budget = f"epsilon = {shown(record.epsilon)}" + (f", delta = {shown(record.delta)}" if record.delta else "")
-    links = [(f"attribute-{place}", one.name) for place, (one, _) in enumerate(found)]
     parts = [
         f"<h1>{html.text(records.release)}</h1>\n",
         html.paragraph(
@@ -101,12 +101,15 @@ def _page(
             f"with differential privacy: {budget} for everything that a record holds. Estimates from all of them:",
             role="lead",
         ),
-        html.contents([*links, *((name.lower(), name) for name in ("Label", "Noise", "Privacy", "Ledger"))]),
-        *(_attribute(place, one, warnings.get(one.name)) for place, (one, _) in enumerate(found)),
-        html.section("label", "Privacy label", [html.facts(labelled(records.disclosure))]),
-        _noise(signals),
-        _privacy(records),
-        _ledger(records),
+        html.with_contents(
+            [
+                *(_attribute(place, one, warnings.get(one.name)) for place, (one, _) in enumerate(found)),
+                html.section("label", "Privacy label", [html.facts(labelled(records.disclosure))]),
+                _noise(signals),
+                _privacy(records),
+                _ledger(records),
+            ]
+        ),
     ]
     data = {"attributes": [_drawn(one, rows, signals) for one, rows in found]}
     return html.page(f"{records.release}: sanitised records", parts, data=data, script=html.ESTIMATES)
@@ -126,7 +129,7 @@ def _drawn(attribute: Attribute, rows: pa.Table, signals: Sequence[dict[str, Any
     }
 
 
-def _attribute(place: int, attribute: Attribute, warning: str | None) -> str:
+def _attribute(place: int, attribute: Attribute, warning: str | None) -> html.PageSection:
     return html.section(
         f"attribute-{place}",
         attribute.name,
@@ -138,7 +141,7 @@ def _attribute(place: int, attribute: Attribute, warning: str | None) -> str:
     )
 
 
-def _noise(signals: Sequence[dict[str, Any]]) -> str:
+def _noise(signals: Sequence[dict[str, Any]]) -> html.PageSection:
     rows = [
         (
             one["attribute"] if one["value"] is None else f"{one['attribute']}: {one['value']}",
@@ -186,7 +189,7 @@ def _interval(signal: dict[str, Any]) -> str:
     return f"{low} to {high}{unit}"
 
 
-def _privacy(records: PublishedRecords) -> str:
+def _privacy(records: PublishedRecords) -> html.PageSection:
     record = records.record
     costs = [
         (one.name, one.kind, one.mechanism, error_text(one), shown(one.epsilon), shown(one.delta))
@@ -216,7 +219,7 @@ def _privacy(records: PublishedRecords) -> str:
     )
 
 
-def _ledger(records: PublishedRecords) -> str:
+def _ledger(records: PublishedRecords) -> html.PageSection:
     record, runs = records.record, len(records.commits)
     left = max(0, runs - EPOCHS)
     return html.section(
@@ -231,7 +234,7 @@ def _ledger(records: PublishedRecords) -> str:
             html.table(
                 "Runs" + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
                 ("epoch", "committed", "records"),
-                [(one.epoch, one.committed_at, f"{one.records:,}") for one in records.commits[-EPOCHS:]],
+                [(one.epoch, people_time(one.committed_at), f"{one.records:,}") for one in records.commits[-EPOCHS:]],
                 words=2,
             ),
         ],

@@ -244,7 +244,10 @@ def test_numbers_of_a_survey_without_reports_are_read_out_as_unknown(elsewhere, 
     first = small[2].find_element(By.CSS_SELECTOR, ".readout").text
     small[1].find_element(By.CSS_SELECTOR, ".plot").send_keys(Keys.END)
     last = small[1].find_element(By.CSS_SELECTOR, ".readout").text
+    compared = elsewhere.execute_script("return document.querySelector('#query-0 .compared').textContent")
 
+    assert compared.startswith("employed, the end of 22 June 2025, compared with employed, the end of 15 June 2025: ")
+    assert compared.endswith(": +1,000 (90\xa0% interval -5,000 to 7,000), may be noise alone.")
     assert [figure.find_element(By.CSS_SELECTOR, "figcaption").text for figure in small][1] == NASTY
     assert first == "the end of 12 January 2025: unknown"
     assert last == "the end of 22 June 2025: -69,000 (-73,000 to -65,000)"

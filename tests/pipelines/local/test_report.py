@@ -1,5 +1,8 @@
 """`slackwater local report`: contents of the page of a survey; tests/e2e/test_report_page.py tests its appearance."""
 
+import base64
+import csv
+import io
 import json
 import re
 from dataclasses import replace
@@ -10,7 +13,7 @@ import pytest
 from pipelines import cli
 from pipelines.local import words
 from pipelines.local.estimated import read_estimates
-from pipelines.local.promise import CONDITIONS, statement
+from pipelines.local.promise import CONDITIONS, sent, statement
 from pipelines.local.survey import Survey, read_survey
 from pipelines.pages.html import written
 from privacy.local.bound import LocalBound
@@ -52,10 +55,36 @@ def test_the_page_states_the_promise_and_marks_numbers_that_are_mostly_noise(fil
     assert document["warnings"][0].startswith("level: mostly noise: =an answer of which the name is longer than a")
     assert document["warnings"][1].startswith(f"change: mostly noise: employed, {NASTY}, =an answer")
     (data,) = re.findall(r'id="data">(.*?)</script>', output.read_text())
-    (level, change) = json.loads(data)["queries"]
-    assert level["cells"][1] == [NASTY]
-    assert level["series"][0]["cells"][2]["v"] == [None] * 12 + [500] * 12
-    assert change["series"][0]["first"] == level["series"][0]["first"] == 1_736_726_400_000  # 2025-01-13
+    (answers,) = json.loads(data)["queries"]
+    level, change = answers["series"]
+    assert answers["cells"][1] == [NASTY]
+    assert level["cells"][2]["v"] == [None] * 12 + [500] * 12
+    assert change["first"] == level["first"] == 1_736_726_400_000  # 2025-01-13
+    assert ("noisy" in level, len(level["stated"])) == (False, 6)
+
+
+def test_the_page_states_numbers_differences_and_terms_like_the_page_of_a_release(files, tmp_path):
+    output = tmp_path / "page.html"
+    assert cli.main(["local", "report", *files, "-o", str(output)]) == 0
+
+    page = output.read_text()
+    text = " ".join(Elements(page).text.split())
+    links = re.findall(r'<li><a href="#(.*?)">(.*?)</a>', page)
+    assert links == re.findall(r'<h2 id="(.*?)-title">(.*?)</h2>', page)
+    assert [title for _, title in links][::2] == ["Answers", "How large the noise is", "What is promised", "Glossary"]
+    assert re.search(r"\d-\d\dT\d", text) is None
+    assert f"work {2 * 3 * WINDOWS} numbers" in text
+    assert text.index(words.PROTECTED) < text.index("Answers Reports")
+    assert "Latest, the end of 22 June 2025: level, employed: 43,000 (95 % interval 40,000 to 46,000) level, " in text
+    # 90,000 - 43,000 + 69,000 - 500, with the three intervals of 3,000, 4,000 and 60,000 at once
+    assert "level, none of these answers: 115,500 (85 % interval 48,500 to 182,500)" in text
+    assert "level, employed: 1,000 higher at the end of 22 June 2025 than at the end of 15 June 2025 (90 % int" in text
+    assert "Each device sends 1 to 25 reports, at times that do not depend on its answers: on average about" in text
+    assert "delta A small probability" in text.partition("Glossary window")[2]
+    (saved,) = re.findall(r'download="work.csv" href="data:text/csv;charset=utf-8;base64,(.*?)"', page)
+    rows = [*csv.DictReader(io.StringIO(base64.b64decode(saved).decode()))]
+    assert [row["value"] == "" for row in rows].count(True) == 2 * 12
+    assert (len(rows), rows[0]["answer"], rows[0]["window_end"]) == (144, "employed", "2025-01-13T00:00:00Z")
 
 
 WRONG = [
@@ -144,10 +173,14 @@ def test_every_bound_and_a_delta_are_stated_in_words(files):
     assert "can be at most 89 % sure" in words.how_well(one)[-1]  # e^2 / (1 + e^2) is 88.1 %
     assert words.bound(one).startswith("At most 1 change of a person can count, and the first answer is one.")
     assert words.bound(once).startswith("Any number of changes: a device reports one answer")
-    assert [words.always(each).endswith("in a random window.") for each in (one, once)] == [
-        False,
-        True,
-    ]
+    assert words.reported(once) == (
+        "Each device reports once, in one window that it draws by chance: about 3,600 reports in each window of 7 days."
+    )
+    every = 90_000 * sum(each["people"] * each["of_a_person"] for each in sent(one.design, one.every)) / 25
+    assert words.reported(one).endswith(
+        f"on its answers: on average about {every:,.0f} reports in each window of 7 days."
+    )
+    assert [words.reported(each) in words.always(each) for each in (one, once)] == [True, True]
     assert words.bound(survey_of(files, LocalBound(within=2))).startswith(
         "Changes of a person count in the window of the first one, and for 14 days after it. Then the device"
     )

@@ -14,6 +14,7 @@ from pipelines.sanitised import words
 from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.published_plan import RESTS_ON
 from pipelines.sanitised.spec import load_sanitise
+from pipelines.spec.times import people_time
 from privacy.sanitised.attributes import Number
 from privacy.sanitised.record import Sanitisation
 from tests.e2e.specs import contents
@@ -67,7 +68,7 @@ def test_the_page_states_the_promise_and_its_cost_and_holds_no_name_of_a_record(
     manifest, told = json.loads((public / "manifest.json").read_text()), " ".join(page.text.split())
     assert [said for said in (*RESTS_ON, *words.NOT_PROTECTED) if said not in told] == []
     assert all(manifest[name] in told for name in ("statement", "spec_sha256"))
-    assert manifest["epochs"][0]["committed_at"] in told
+    assert people_time(manifest["epochs"][0]["committed_at"]) in told
     assert f"Sanitised so far: {PEOPLE} records in 1 run, each record once. Each costs epsilon 53.625 and" in told
     assert "Of 400 records up to 0.4 may have a revealed value" in told
     assert "Read and agreed" in told
