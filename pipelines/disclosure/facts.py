@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pipelines.pages import words
+from pipelines.pages.subject import covered, unit
 from pipelines.spec.about import is_of_pages
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
@@ -94,13 +95,13 @@ def _dates(subject: Subject) -> str:
 
 def _neighbours(subject: Subject) -> str:
     spec = subject.spec
-    span, one = spec.privacy.protects.span, words.unit(spec)
+    span, one = spec.privacy.protects.span, unit(spec)
     if span is None:
         return f"Two changelogs that differ by all changes of one {one}."
     if span.near:
         return (
             f"Two changelogs with one {one} at the same times and in the same states, except for its place: "
-            f"{words.covered(spec)}."
+            f"{covered(spec)}."
         )
     return (
         f"Two changelogs that differ in what one {one} does within {length_text(span.length)}: in one of them it is "
@@ -110,9 +111,7 @@ def _neighbours(subject: Subject) -> str:
 
 def _parameters(subject: Subject) -> str:
     plan = subject.plan
-    said = (
-        f"epsilon = {shown(plan.budget.epsilon)}, delta = {shown(plan.budget.delta)} for {words.covered(subject.spec)}."
-    )
+    said = f"epsilon = {shown(plan.budget.epsilon)}, delta = {shown(plan.budget.delta)} for {covered(subject.spec)}."
     if plan.share_unit == "rho":
         rho = math.fsum(whole(plan).shares)
         said += f" Shares of queries, in rho of zero-concentrated differential privacy, add up to {shown(rho)}."
@@ -126,7 +125,7 @@ def _scope(subject: Subject) -> str:
     if not longer:
         return "The whole release, however long it runs: more windows cost nothing more."
     grown = " Delta then grows faster than in proportion." if subject.plan.budget.delta else ""
-    return f"Epsilon covers {words.covered(subject.spec)}. {longer}{grown}"
+    return f"Epsilon covers {covered(subject.spec)}. {longer}{grown}"
 
 
 def _composition(subject: Subject) -> str:
@@ -241,7 +240,7 @@ def _biased(subject: Subject) -> Iterator[str]:
 def _odds(subject: Subject) -> str:
     spec, budget = subject.spec, subject.plan.budget
     return (
-        f"Singling out, linking and inference are bounded alike, for {words.covered(spec)}. Each outcome is more or "
+        f"Singling out, linking and inference are bounded alike, for {covered(spec)}. Each outcome is more or "
         f"less likely {words.otherwise(spec)}: {words.likelihood(budget.epsilon, budget.delta)} Readers cannot "
         "conclude what a single person did, why numbers differ, that a number is exactly that of the database, or that "
         "bounded contributions add up to the true total."

@@ -25,7 +25,7 @@ from pipelines.published.labels import Labels
 from pipelines.report.drawing import with_differences
 from pipelines.report.facts import StatedQuery
 from pipelines.report.parts import ReportPart
-from pipelines.report.sentences import meanings_of, sentences_of
+from pipelines.report.sentences import sentences_of
 from pipelines.report.tables import differences_table, plain_table
 from pipelines.spec.durations import length_text
 from pipelines.spec.times import end_name
@@ -192,9 +192,8 @@ def _answers(survey: Survey, part: ReportPart, query: StatedQuery, warnings: Seq
         "query-0",
         query.label,
         [
-            *sentences_of(query, warnings),
+            *sentences_of(query, warnings, set()),
             html.drawn(0, _COMMAND),
-            *meanings_of(query),
             html.paragraph(query.coverage, role="note"),
             differences_table(query, _ANSWERED),
             html.compared(0, exact=False),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from pipelines.pages import words
+from pipelines.pages.subject import entries, unit
 from pipelines.spec.load import Spec
 from privacy.counted import listed
 from privacy.planning.plan import Plan
@@ -46,9 +47,12 @@ def glossary(spec: Spec, plan: Plan) -> list[tuple[str, str]]:
 
 
 def _glossary(spec: Spec, plan: Plan) -> Iterator[tuple[str, str]]:
-    one, kinds = words.unit(spec), {series.kind for query in spec.queries for series in query.publish}
+    one, kinds = unit(spec), {series.kind for query in spec.queries for series in query.publish}
     yield "window", f"The time of one number, here {spec.schedule.length}. It does not contain its end."
-    yield "level", "The entries that are present at the end of a window. Charts and tables have it at that moment."
+    yield (
+        "level",
+        f"The {entries(spec)} that are present at the end of a window. Charts have it at that moment.",
+    )
     if kinds & {"change", "sliding"}:
         yield "change", "The level at the end of a window minus the level at its start."
     if "sliding" in kinds:
@@ -57,9 +61,9 @@ def _glossary(spec: Spec, plan: Plan) -> Iterator[tuple[str, str]]:
         yield "entered, left", "What came and what went within a window. Their difference is the change."
     yield "noise", f"A random amount in each number. It hides whether any one {one} is in the data."
     yield INTERVAL
-    yield "contribution bound", f"{words.bound(plan.promise.constraint, spec)}"
+    yield "contribution bound", f"The most that one {one} can count for: see Bounds in the privacy label."
     yield "bounded data", "The data after the contribution bound and clamping. Numbers and intervals describe these."
-    yield "privacy unit", words.who(spec)
+    yield "privacy unit", f"What the protection is for, here one {one}."
     yield (
         "epsilon",
         f"How much one {one} can change the probability of any published result: by a factor of at most e^epsilon. "

@@ -196,16 +196,18 @@ def heading(said: str) -> str:
     return f"<h3>{text(said)}</h3>\n"
 
 
-def drawn(place: int, otherwise: str, said: str = "") -> str:
+def drawn(place: int, otherwise: str, said: str = "", parts: Iterable[str] = ()) -> str:
     """Return an element in which the script draws one item of its data.
 
     Args:
         place: Number of the item.
         otherwise: The command that prints the numbers, for readers whose browser runs no scripts.
         said: The main message of the charts, for the same readers; the script draws its own.
+        parts: HTML with other messages that the script draws itself.
     """
+    told = "".join([*parts, plain(said) if said else ""])
     return (
-        f'<div class="charts" data-place="{place}">{plain(said) if said else ""}<noscript>The charts need scripts. '
+        f'<div class="charts" data-place="{place}">{told}<noscript>The charts need scripts. '
         f"<code>{text(otherwise)}</code> prints the numbers as a table.</noscript></div>\n"
     )
 

@@ -6,6 +6,19 @@
 import math
 from collections.abc import Iterator
 
+from pipelines.pages.conditions import condition_text
+from pipelines.pages.subject import (
+    WEAK_EPSILON,
+    a,
+    column_text,
+    covered,
+    covers_all,
+    entries,
+    entry,
+    several,
+    unit,
+    units,
+)
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
 from pipelines.spec.series import series_label
@@ -13,47 +26,27 @@ from privacy.cells.table import sketcher_class
 from privacy.constraint import AtMost, AtOnce, Constraint
 from privacy.counted import counted, listed, time_text
 from privacy.planning.plan import Plan
-from privacy.planning.statement import extent
 from privacy.series import Series
 from privacy.upward import shown
 from transforms.aggregation.queries import Query
 from transforms.release.marginal_tables import marginal_name, marginals_of
 
 
-def unit(spec: Spec) -> str:
-    """Name of the privacy unit."""
-    return "entry" if spec.privacy.owner is None else "owner"
-
-
 def who(spec: Spec) -> str:
     """Describe the privacy unit, as the spec defines it."""
-    entry, owner = spec.changelog.source.entry, spec.privacy.owner
+    key, owner, one = spec.changelog.source.entry, spec.privacy.owner, unit(spec)
     if spec.privacy.protects.span is not None:  # protects a part of its changes: see `covered`
         if owner is None:
-            return f"One entry: each value of {entry}. A person with several is protected for each alone."
-        return f"One owner: each value of {owner}, with all its entries (values of {entry})."
+            return f"One {one}: each value of {key}. A person with several is protected for each alone."
+        return f"One {one}: each value of {owner}, with all its {entries(spec)} (values of {key})."
     if owner is None:
-        return f"One entry: all changes of one value of {entry}."
-    return f"One owner (one value of {owner}): all changes of all its entries (values of {entry})."
-
-
-def covered(spec: Spec) -> str:
-    """The part of one unit's activity to which epsilon applies."""
-    protects = spec.privacy.protects
-    return f"one {unit(spec)}" if protects.span is None else extent(protects, unit(spec), whole=_whole(spec))
-
-
-def _whole(spec: Spec) -> bool:
-    """Whether a place is protected at all times of the release."""
-    span, schedule = spec.privacy.protects.span, spec.schedule
-    if span is None or not span.near or schedule.windows is None:
-        return False
-    return span.boundaries(schedule.every, schedule.slack) > schedule.windows
+        return f"One {one}: all changes of one value of {key}."
+    return f"One {one} (one value of {owner}): all changes of all its {entries(spec)} (values of {key})."
 
 
 def what(spec: Spec) -> str:
     """Describe what the release protects of the unit."""
-    protects, one = spec.privacy.protects.span, f"an {unit(spec)}"
+    protects, one = spec.privacy.protects.span, a(unit(spec))
     if protects is None:
         return (
             f"Whether {one} is in the data at all, and so everything about it: its values, its times of arrival "
@@ -73,10 +66,8 @@ def longer(spec: Spec) -> str:
         return ""
     length, span = length_text(protects.length), time_text(protects.length)
     further = ["Places further apart cost epsilon once for each such distance."] if protects.near else []
-    lasting = (
-        [] if _whole(spec) else [f"A difference that lasts longer than {length} costs epsilon once for each {span}."]
-    )
-    return " ".join([*further, *lasting])
+    lasting = f"A difference that lasts longer than {length} costs epsilon once for each {span}."
+    return " ".join([*further, *([] if covers_all(spec) else [lasting])])
 
 
 def how_well(spec: Spec, epsilon: float, delta: float) -> list[str]:
@@ -95,17 +86,10 @@ def how_well(spec: Spec, epsilon: float, delta: float) -> list[str]:
     ]
     if not delta and spec.privacy.protects.span is None:
         said.append(
-            f"So a reader who first thinks that an {unit(spec)} is in the data with a chance of 50 %, and knows "
+            f"So a reader who first thinks that {a(unit(spec))} is in the data with a chance of 50 %, and knows "
             f"everything about all others, can be at most {sure(epsilon)} sure after reading all numbers."
         )
     return said
-
-
-WEAK_EPSILON = 10.0
-"""A larger epsilon gives weak or no formal protection.
-
-Source: Ponomareva et al., How to DP-fy ML, Journal of Artificial Intelligence Research 77, 2023 (tier 3).
-"""
 
 
 def weakness(spec: Spec, epsilon: float) -> str:
@@ -143,7 +127,7 @@ def otherwise(spec: Spec) -> str:
     protects, one = spec.privacy.protects.span, f"the {unit(spec)}"
     if protects is None:
         return f"without {one}"
-    when = "" if _whole(spec) else " during one such period"
+    when = "" if covers_all(spec) else " during one such period"
     return (
         f"if {one} had been elsewhere within that distance{when}"
         if protects.near
@@ -153,7 +137,7 @@ def otherwise(spec: Spec) -> str:
 
 def bound(constraint: Constraint, spec: Spec) -> str:
     """Describe the contribution bound, which is enforced."""
-    one = f"an {unit(spec)}"
+    one = a(unit(spec))
     if constraint.column is not None:
         each = " ".join(f"For {name}: {bound(part, spec)}" for name, part in constraint.classes)
         return f"The {constraint.column} of {one}'s first state decides. {each} Others contribute nothing."
@@ -163,22 +147,22 @@ def bound(constraint: Constraint, spec: Spec) -> str:
     if constraint.span is not None:
         return f"Changes of {one} count up to {length_text(constraint.span)} after its first one. {cut}"
     counts = "1 change of {} counts" if constraint.changes == 1 else f"{constraint.changes:,} changes of {{}} count"
-    return f"At most {counts.format(one)} for each query. {cut}{_entries(constraint)}"
+    return f"At most {counts.format(one)} for each query. {cut}{_entries(constraint, spec)}"
 
 
-def _entries(constraint: AtMost) -> str:
+def _entries(constraint: AtMost, spec: Spec) -> str:
     if constraint.entries is None:
         return ""
-    more = counted(constraint.entries, "entry")
+    more = several(constraint.entries, spec)
     return f" Changes stop counting once earlier ones have put more than {more} of it into the query at once."
 
 
 def _at_once(constraint: AtOnce, spec: Spec) -> str:
-    one, said = f"an {unit(spec)}", ""
+    one, said = a(unit(spec)), ""
     if spec.privacy.owner is not None:
-        said = f"At the end of each window at most {counted(constraint.entries, 'entry')} of {one} can count. "
+        said = f"At the end of each window at most {several(constraint.entries, spec)} of {one} can count. "
     if constraint.changes is None or constraint.block is None:
-        return f"{said}No change is cut off: at the end of each window an entry counts with its current state."
+        return f"{said}No change is cut off: at the end of each window {a(entry(spec))} counts with its current state."
     return (
         f"{said}In each {time_text(constraint.block)} at most {counted(constraint.changes, 'change')} of {one} can "
         "count; all that it changes within one window is one change. Further changes are deferred until that "
@@ -192,16 +176,16 @@ def not_protected(spec: Spec, delta: float) -> list[str]:
     said = []
     if protects is not None and protects.near:
         near = listed([column for column, _ in protects.near])
-        said = [f"That an {one} is present at all, when, and everything about it except {near}."]
+        said = [f"That {a(one)} is present at all, when, and everything about it except {near}."]
     elif protects is not None:
         length = length_text(protects.length)
-        said = [f"What an {one} does for longer than {length}, such as a habit or a long stay, is protected less."]
+        said = [f"What {a(one)} does for longer than {length}, such as a habit or a long stay, is protected less."]
     twice = "twice epsilon and more than twice delta" if delta else "twice epsilon"
-    groups = f"Facts that several {counted(2, one)[2:]} share are protected less: for two of them with {twice}."
-    person = " A person with several entries is such a group." if one == "entry" else ""
+    groups = f"Facts that several {units(spec)} share are protected less: for two of them with {twice}."
+    person = f" A person with several {units(spec)} is such a group." if spec.privacy.owner is None else ""
     return [
         *said,
-        f"General facts: the {_measured(spec.queries[0])} reveals something about everybody, in the data or not.",
+        f"General facts: the {_measured(spec.queries[0], spec)} reveals something about everybody, in the data or not.",
         f"{groups}{person}",
         "Knowledge from other sources. Epsilon and delta of other releases about the same people add to these.",
         "That the release exists, its spec, when and for how long it runs, and whether a run fails.",
@@ -239,30 +223,42 @@ def measured(query: Query, of: str, spec: Spec) -> list[str]:
             name; empty for numbers of cells.
         spec: The spec of the release.
     """
-    where = "" if query.where is None else f", where {query.where.text}"
-    bounds = "" if query.column is None else f", each value clamped to {query.measure.low:g} to {query.measure.high:g}"
     return [
-        f"{_capital(_measured(query, of))}{where}{bounds}. Windows of {spec.schedule.length}.",
+        f"{what_is_measured(query, of, spec)} Windows of {spec.schedule.length}.",
         f"Published: {listed([_with_meaning(series, query, spec) for series in query.publish])}.",
         *apart(query, spec),
     ]
 
 
-def _measured(query: Query, of: str = "") -> str:
-    kind, ordered = query.measure.kind.replace("_", " "), [name for name, _ in query.ordered]
-    text = "count of entries" if query.column is None else f"{kind} of {query.column} over entries"
-    if query.measure.distinct:
-        text = "count of privacy units with an entry there"
+def what_is_measured(query: Query, of: str, spec: Spec) -> str:
+    """Return what a query measures, as a sentence; the arguments are those of `measured`."""
+    low, high = query.measure.low, query.measure.high
+    bounds = "" if query.column is None else f", each value clamped to {low:g} to {high:g}"
+    return f"{_capital(_measured(query, spec, of, conditions=True))}{bounds}."
+
+
+def _measured(query: Query, spec: Spec, of: str = "", *, conditions: bool = False) -> str:
+    kind, ordered = query.measure.kind.replace("_", " "), [column_text(spec, name) for name, _ in query.ordered]
     made, _, table = of.partition(" ")
+    which = ""
+    if conditions and query.where is not None:
+        which = f" {condition_text(query.where, dict(spec.about))}"
+    text = f"count of {entries(spec)}{which}"
+    if query.column is not None:
+        text = f"{kind} of {column_text(spec, query.column)} over {entries(spec)}{which}"
+    if query.measure.distinct:
+        text = f"count of {units(spec)} with {a(entry(spec))} there{which}"
     if made == "quantiles":
-        text = f"quantiles of {ordered[0]} over entries"
+        text = f"quantiles of {ordered[0]} over {entries(spec)}{which}"
+    comma = "," if which else ""
     if of in [marginal_name(query, marginal) for marginal in marginals_of(query)]:
         return f"{text}, {of}"
     if table:
-        return f"{text} by ranges of {listed(ordered)}, {table}" if made == "ranges" else f"{text}, {table}"
+        return f"{text}{comma} by ranges of {listed(ordered)}, {table}" if made == "ranges" else f"{text}, {table}"
     keys = [f"ranges of {listed(ordered)}"] if made == "ranges" else []
-    keys += [name for name, _ in query.by if not of or name not in ordered]
-    return f"{text} by {listed(keys)}" if keys else text
+    known = [name for name, _ in query.ordered]
+    keys += [column_text(spec, name) for name, _ in query.by if not of or name not in known]
+    return f"{text}{comma} by {listed(keys)}" if keys else text
 
 
 def _with_meaning(series: Series, query: Query, spec: Spec) -> str:
@@ -278,12 +274,12 @@ def meaning(series: Series, query: Query, spec: Spec, of: str = "") -> str:
         spec: The spec of the release.
         of: As for `measured`.
     """
-    noun = "privacy units" if query.measure.distinct else "entries"
+    noun = units(spec) if query.measure.distinct else entries(spec)
     kind = query.measure.kind.replace("_", " ")
     if of.startswith("quantiles"):
-        noun = f"quantiles of {query.ordered[0][0]} over entries"
+        noun = f"quantiles of {column_text(spec, query.ordered[0][0])} over {noun}"
     elif query.column is not None:
-        noun = f"{kind} of {query.column} over entries"
+        noun = f"{kind} of {column_text(spec, query.column)} over {noun}"
     at_once = spec.privacy.constraint.at_once
     ends = at_once is not None and at_once.changes is not None
     most = "" if ends or at_once is None else f" ({_most(at_once, spec)})"
@@ -304,8 +300,8 @@ def meaning(series: Series, query: Query, spec: Spec, of: str = "") -> str:
 
 def _most(at_once: AtOnce, spec: Spec) -> str:
     if spec.privacy.owner is None:
-        return "each entry counts at most once in a window"
-    return f"at most {counted(at_once.entries, 'entry')} of one owner count in a window"
+        return f"each {entry(spec)} counts at most once in a window"
+    return f"at most {several(at_once.entries, spec)} of one {unit(spec)} count in a window"
 
 
 def apart(query: Query, spec: Spec) -> Iterator[str]:
@@ -316,8 +312,8 @@ def apart(query: Query, spec: Spec) -> Iterator[str]:
     if query.discovers:
         yield (
             "Keys are not listed in advance: a key is published from the first window on in which its noisy count "
-            "or sum reaches a threshold. Keys with few entries are missing, and the first number of a key is too high "
-            "on average."
+            f"or sum reaches a threshold. Keys with few {entries(spec)} are missing, and the first number of a key is "
+            "too high on average."
         )
     if adaptive is None:
         return

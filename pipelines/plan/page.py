@@ -7,6 +7,7 @@ from typing import Any
 from pipelines.common.arguments import Moment, SpecLike, refuse_ending, refuse_inside, spec_of
 from pipelines.pages import html as pages
 from pipelines.pages import words
+from pipelines.pages.subject import covered
 from pipelines.plan.explained import HEADING as COLUMNS
 from pipelines.plan.explained import explained_notes, explained_rows
 from pipelines.plan.operation import Planned, plan
@@ -42,7 +43,7 @@ def _page(spec: Spec, document: dict[str, Any]) -> str:
         f"<h1>{pages.text(document['release'])}: plan</h1>\n",
         pages.paragraph(
             f"The cost of the release and the margins of error of its numbers, over {document['over']}. Epsilon is "
-            f"{shown(epsilon)} and delta is {shown(delta)} for {words.covered(spec)}.",
+            f"{shown(epsilon)} and delta is {shown(delta)} for {covered(spec)}.",
             role="lead",
         ),
         *map(pages.paragraph, found_text(document)),

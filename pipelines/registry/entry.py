@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pipelines.disclosure.facts import Subject, disclosure
-from pipelines.pages import words
+from pipelines.pages.subject import covered
 from pipelines.spec.times import MICROSECOND
 from privacy.counted import listed
 from privacy.planning.plan import Plan
@@ -50,7 +50,7 @@ def entry_of(subject: Subject, first: datetime | None) -> dict[str, Any]:
                 "unprotected_quantities": said["unprotected"],
             },
             "privacy_loss": {
-                "privacy_unit": words.covered(spec),
+                "privacy_unit": covered(spec),
                 "privacy_unit_details": f"{said['unit']} Neighbours: {said['neighbours']}",
                 "privacy_parameters": _parameters(plan),
                 "privacy_parameters_details": f"{said['parameters']} {said['odds']}",

@@ -244,9 +244,11 @@ def _directed(low: float, high: float) -> str:
     """Return the ends of an interval with words for their signs.
 
     >>> _directed(-151.2, -107.5), _directed(-27, 10), _directed(0, 30), _directed(3, 41)
-    ('107 to 152 lower', '27 lower to 10 higher', '0 to 30 higher', '3 to 41 higher')
+    ('107 to 152 lower', '27 lower to 10 higher', 'between no difference and 30 higher', '3 to 41 higher')
     """
     least, most = (text.removeprefix("-") for text in outward(low, high))
+    if 0 in (low, high) and low < high:
+        return f"between no difference and {most if high else least} {'higher' if high else 'lower'}"
     if high <= 0:
         return f"{most} to {least} lower"
     return f"{least} to {most} higher" if low >= 0 else f"{least} lower to {most} higher"

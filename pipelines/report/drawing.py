@@ -48,6 +48,14 @@ def with_differences(drawn: dict[str, Any], query: StatedQuery) -> dict[str, Any
     return {**drawn, "series": series}
 
 
+def headlined(drawn: dict[str, Any]) -> bool:
+    """Return whether the charts begin with the latest sum of all cells, for each kind of numbers (`charts.js`)."""
+    picture, series = drawn.get("picture"), [one for one in drawn["series"] if one["first"] is not None]
+    if picture is None or picture["kind"] == "quantiles" or drawn["part"] or drawn["series"][0]["first"] is None:
+        return False
+    return all("total" in one or "untotalled" in one for one in series)
+
+
 def _compared(one: StatedDifference) -> list[str | float]:
     """Return the names of both numbers, as `compare.js` has them, their difference, and its interval with its level."""
     of_cells = one.minus_window == one.window
@@ -73,11 +81,23 @@ def with_charts(title: str, body: Sequence[str | html.PageSection], data: dict[s
     return html.page(title, body, data=data, pictures=kinds)
 
 
-def charts_data(drawn: Sequence[dict[str, Any]], outline: Sequence[Line] | None) -> dict[str, Any]:
-    """Return the data of a page: of its charts, and the lines of an outline."""
-    return {"queries": drawn} if outline is None else {"queries": drawn, "outline": outline}
+def charts_data(
+    drawn: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]], outline: Sequence[Line] | None
+) -> dict[str, Any]:
+    """Return the data of a page.
+
+    Args:
+        drawn: Data of its charts.
+        others: Data that the charts also read, such as marginals without a chart.
+        outline: Lines of an outline; None: no lines.
+    """
+    return {
+        "queries": drawn,
+        **({"others": others} if others else {}),
+        **({} if outline is None else {"outline": outline}),
+    }
 
 
-def others_of(drawn: Sequence[dict[str, Any]], place: int) -> list[dict[str, Any]]:
+def others_of(one: dict[str, Any], drawn: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the data of the other parts of the same query, such as its marginals, which a chart also reads."""
-    return [one for at, one in enumerate(drawn) if one["origin"] == drawn[place]["origin"] and at != place]
+    return [other for other in drawn if other["origin"] == one["origin"] and other is not one]

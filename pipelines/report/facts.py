@@ -133,8 +133,10 @@ class Facts:
         windows: Number of published windows.
         window: Length of a window, in words.
         numbers: Number of published numbers.
+        repeated: How many of them repeat those of the window before.
         epsilon, delta: Of the whole release.
         covers: What epsilon is for, in words.
+        protects: Who is protected, and what the numbers hide, in words.
         queries: What is stated about each query.
         disclosure: Facts for approval, by their headings.
         found: Found keys by query and window of discovery, as the manifest lists them.
@@ -150,9 +152,11 @@ class Facts:
     windows: int
     window: str
     numbers: int
+    repeated: int
     epsilon: float
     delta: float
     covers: str
+    protects: str
     queries: tuple[StatedQuery, ...]
     disclosure: Mapping[str, str]
     found: tuple[Mapping[str, Any], ...] = ()

@@ -4,16 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.disclosure.facts import Subject, disclosure, labelled, page_texts
+from pipelines.disclosure.facts import NOT_STATED, Subject, disclosure, labelled, page_texts
 from pipelines.ledger.account import what_remains
 from pipelines.pages import html
-from pipelines.published.labels import Labels
+from pipelines.published.labels import Labels, range_text
 from pipelines.published.release import Published
 from pipelines.report.parts import ReportPart
+from pipelines.spec.about import is_of_pages
 from pipelines.spec.load import load
 from pipelines.store.folder import is_folder
 from pipelines.store.record import disclosed
+from privacy.counted import listed
 from privacy.upward import shown
+from transforms.release.range_tables import range_labels
+
+NOT_STATED_BY = NOT_STATED.rstrip(".")
+"""Begin of points that the curator has not stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +70,47 @@ class Stated:
         return found
 
     @property
+    def for_pages(self) -> tuple[tuple[str, str], ...]:
+        """The curator's texts for pages, by their keys, as a spec has them."""
+        return tuple((key, text) for key, text in self.texts.items() if is_of_pages(key))
+
+    @property
     def introduction(self) -> list[str]:
-        """The description, the source and the contact, as HTML."""
-        texts = [("", "description"), ("Source: ", "source"), ("Contact: ", "contact")]
-        return [html.plain(f"{before}{self.texts[key]}") for before, key in texts if key in self.texts]
+        """The publisher with the contact, the description and the source, as HTML; what is not stated is left out."""
+        curator, contact = self.texts.get("curator", ""), self.texts.get("contact", "")
+        published = [] if not curator or curator.startswith(NOT_STATED_BY) else [f"Published by {curator}"]
+        if contact and not published:
+            published = [f"Contact: {contact}"]
+        texts = [("", "description"), ("Source: ", "source")]
+        said = [f"{before}{self.texts[key]}" for before, key in texts if key in self.texts]
+        return [html.plain(one) for one in (*published, *said)]
+
+    @property
+    def points(self) -> list[tuple[str, str]]:
+        """The points of the disclosure for the page: what the curator has not stated is one point, the last one."""
+        said, missing = [], []
+        for heading, text in self.facts:
+            stated_text = text.removeprefix(NOT_STATED).removeprefix(NOT_STATED_BY).lstrip(". ")
+            if stated_text != text:
+                missing.append(heading)
+            if stated_text:
+                said.append((heading, stated_text))
+        return [*said, *([("Not stated by the curator", f"{'; '.join(missing)}.")] if missing else [])]
 
     def heading(self, part: ReportPart) -> str:
-        """Return the heading of a part of the page: the label of its query, if it has one."""
-        return ", ".join(filter(None, (self.names.query(part.origin.name), part.of)))
+        """Return the heading of a part of the page: the label of its query, and the numbers in words."""
+        return ", ".join(filter(None, (self.names.query(part.origin.name), self._of(part))))
+
+    def _of(self, part: ReportPart) -> str:
+        """Return the kind of numbers of a part: ranges and quantiles with their keys, and the only range by itself."""
+        made, _, table = part.of.partition(" ")
+        if made not in ("ranges", "quantiles"):
+            return part.of
+        keys = [self.names.column(name) for name, _ in part.origin.ordered]
+        if made == "ranges" and part.query.cells == 1:
+            (only,) = range_labels(part.origin)
+            return ", ".join(f"{self.names.column(key)} {range_text(text)}" for key, text in only.items())
+        return f"{made} of {listed(keys)}{f', {table}' if table else ''}"
 
 
 def stated(release: Published, path: str, account: dict[str, Any]) -> Stated:

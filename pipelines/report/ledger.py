@@ -3,7 +3,8 @@
 from typing import Any
 
 from pipelines.ledger.account import adds_up, what_remains
-from pipelines.pages import html, words
+from pipelines.pages import html
+from pipelines.pages.subject import covered
 from pipelines.published.release import Published
 from pipelines.spec.times import people_time
 from privacy.counted import up_to
@@ -30,7 +31,7 @@ def ledger_section(release: Published, document: dict[str, Any]) -> html.PageSec
         "ledger",
         "Ledger",
         [
-            html.table(f"The budget, for {words.covered(release.spec)}", ("", "epsilon", "delta"), rows),
+            html.table(f"The budget, for {covered(release.spec)}", ("", "epsilon", "delta"), rows),
             html.table(
                 "Budget spent by the end of each epoch" + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
                 ("epoch", "windows", "until", "committed", "epsilon", "delta"),

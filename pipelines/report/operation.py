@@ -3,7 +3,8 @@
 It reads only the plan, the manifest and the estimates, so it costs no privacy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,17 @@ from pipelines.pages.definitions import glossary
 from pipelines.pages.noise import noise_section
 from pipelines.pages.outline import Line, outline_of
 from pipelines.pages.pictures.message import message
+from pipelines.pages.subject import unit
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, naming, published
-from pipelines.report.drawing import charts_data, drawn_part, others_of, with_charts
+from pipelines.report.drawing import charts_data, drawn_part, headlined, others_of, with_charts
 from pipelines.report.facts import Facts, StatedQuery
 from pipelines.report.found import found_section
 from pipelines.report.label import Stated, stated
 from pipelines.report.ledger import ledger_section
-from pipelines.report.parts import ReportPart, parts_of
+from pipelines.report.parts import ReportPart, parts_of, repeated_totals
 from pipelines.report.reported import Reported
-from pipelines.report.sentences import meanings_of, noise_warnings, sentences_of
+from pipelines.report.sentences import latest_of, noise_warnings, sentences_of
 from pipelines.report.stating import facts_of, has_negative, has_unknown
 from pipelines.report.tables import differences_table, page_name, plain_table
 from privacy.counted import counted
@@ -70,18 +72,21 @@ def _of_release(release: Published, path: str, output: str, split: bool, outline
     parts = parts_of(release)
     account = ledger_document(release.epochs, release.spec, release.plan)
     about = stated(release, path, account)
-    facts = facts_of(release, parts, about)
-    pages = [page_name(output, place, query) for place, query in enumerate(facts.queries)] if split else []
-    shared = 1 if split else len(parts)
+    release.spec = replace(release.spec, about=about.for_pages)  # the published spec has no texts of the curator
+    facts, shared, totals = facts_of(release, parts, about), 1 if split else len(parts), repeated_totals(parts)
     drawn = [
         drawn_part(release, part, query, about, queries=shared)
         for part, query in zip(parts, facts.queries, strict=True)
     ]
-    for place, file in enumerate(pages):
-        data = {**charts_data([drawn[place]], outline), "others": others_of(drawn, place)}
+    kept = [place for place in range(len(parts)) if place not in totals]
+    shown = replace(facts, queries=tuple(facts.queries[place] for place in kept))
+    pages = [page_name(output, place, query) for place, query in enumerate(shown.queries)] if split else []
+    for place, file in zip(kept, pages, strict=False):
+        data = charts_data([drawn[place]], others_of(drawn[place], drawn), outline)
         write_text(file, _page_of_query(release, parts[place], facts.queries[place], about, Path(output).name, data))
-    data = charts_data(drawn, outline)
-    write_text(output, _page(release, parts, facts, account, about, pages, data))
+    others = [one for place, one in enumerate(drawn) if place not in kept]
+    data = charts_data([drawn[place] for place in kept], others, outline)
+    write_text(output, _page(release, [parts[place] for place in kept], shown, account, about, pages, data))
     signals = _signals(facts)
     return Reported(
         release=release.spec.release,
@@ -117,31 +122,25 @@ def _page(
     budget = f"epsilon = {shown(plan.budget.epsilon)}" + (
         f", delta = {shown(plan.budget.delta)}" if plan.budget.delta else ""
     )
-    repeats = sum(one.repeats for part in parts for one in part.numbers)
-    again = f", {repeats:,} of which repeat those of the window before," if repeats else ""
+    again = f", {facts.repeated:,} of which repeat those of the window before," if facts.repeated else ""
     until = moment_name(release.local(release.bounds.end(release.windows)))
     complete = " All windows of the release are published." if release.windows == plan.promise.windows else ""
     body = [
         f"<h1>{html.text(facts.title)}</h1>\n",
         *about.introduction,
+        html.paragraph(facts.protects, role="lead"),
         html.paragraph(
             f"{counted(facts.numbers, 'number')}{again} from {counted(release.windows, 'window')} of {facts.window}, "
-            f"up to {until}. They have differential privacy: {budget} for {facts.covers}, all numbers together."
-            + complete,
-            role="lead",
+            f"up to {until}. A window is the time of one number. Differential privacy with {budget}, for all numbers "
+            f"together.{complete}"
         ),
         *(html.paragraph(text, role="warning") for text in [words.weakness(spec, plan.budget.epsilon)] if text),
         html.with_contents(
             [
-                *(
-                    html.section(f"query-{place}", query.label, [*sentences_of(query, noise_warnings(query)), *below])
-                    for place, (query, below) in enumerate(
-                        zip(facts.queries, _below(release, parts, facts, about, pages, data), strict=True)
-                    )
-                ),
+                *_sections(facts, _below(release, parts, facts, about, pages, data), [] if pages else data["queries"]),
                 *found_section(release, about.names),
                 _noise(facts, parts),
-                html.section("label", "Privacy label", [html.facts(about.facts)]),
+                html.section("label", "Privacy label", [html.facts(about.points)]),
                 _privacy(release),
                 ledger_section(release, account),
                 html.section("glossary", "Glossary", [html.facts(glossary(spec, plan))]),
@@ -149,6 +148,17 @@ def _page(
         ),
     ]
     return with_charts(f"{facts.title}: published numbers", body, None if pages else data)
+
+
+def _sections(
+    facts: Facts, below: Sequence[Sequence[str]], drawn: Sequence[dict[str, Any]]
+) -> Iterator[html.PageSection]:
+    """Yield the section of each query: its sentences, and what is below them; `drawn` is empty without charts."""
+    defined = set[str]()
+    for place, (query, parts) in enumerate(zip(facts.queries, below, strict=True)):
+        at_chart = bool(drawn) and headlined(drawn[place])
+        said = sentences_of(query, noise_warnings(query), defined, headlined=at_chart)
+        yield html.section(f"query-{place}", query.label, [*said, *parts])
 
 
 def _below(
@@ -163,7 +173,6 @@ def _below(
     if pages:
         return [
             [
-                *meanings_of(query),
                 differences_table(query),
                 html.link(Path(page).name, f"Charts and tables of {query.label}"),
             ]
@@ -183,7 +192,7 @@ def _page_of_query(
     body: list[str | html.PageSection] = [
         f"<h1>{html.text(query.label)}</h1>\n",
         html.link(home, f"All queries of {about.texts.get('title', release.spec.release)}, and what is promised"),
-        *sentences_of(query, noise_warnings(query)),
+        *sentences_of(query, noise_warnings(query), set(), headlined=headlined(data["queries"][0])),
         *_charts(0, part, query, release, about, data),
         html.section("glossary", "Glossary", [html.facts(glossary(release.spec, release.plan))]),
     ]
@@ -195,8 +204,12 @@ def _charts(
 ) -> list[str]:
     drawn = data["queries"]
     return [
-        html.drawn(place, "slackwater show", " ".join(message(drawn[place], [*drawn, *data.get("others", [])]))),
-        *meanings_of(query),
+        html.drawn(
+            place,
+            "slackwater show",
+            " ".join(message(drawn[place], [*drawn, *data.get("others", [])])),
+            latest_of(query) if headlined(drawn[place]) else (),
+        ),
         html.paragraph(query.coverage, role="note"),
         differences_table(query),
         html.compared(place),
@@ -225,7 +238,7 @@ def _noise(facts: Facts, parts: Sequence[ReportPart]) -> html.PageSection:
 
 def _privacy(release: Published) -> html.PageSection:
     spec, plan = release.spec, release.plan
-    one = words.unit(spec)
+    one = unit(spec)
     parts = [
         html.heading("Who is protected"),
         html.paragraph(words.who(spec)),

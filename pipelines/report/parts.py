@@ -1,6 +1,6 @@
 """The published numbers of a release as its page shows them: of each query cells, ranges, marginals and quantiles."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
@@ -63,6 +63,20 @@ class ReportPart:
 def parts_of(release: Published) -> list[ReportPart]:
     """Return all published numbers, in the order of `show`."""
     return [part for query in release.spec.queries for part in _as_published([*_parts(query, release)])]
+
+
+def repeated_totals(parts: Sequence[ReportPart]) -> list[int]:
+    """Return the places of totals that are the sums of all cells of their query, which the page also states."""
+    cells = {part.origin.name: part for part in parts if not part.of}
+    totals = [(place, part) for place, part in enumerate(parts) if part.of == "total"]
+    return [place for place, part in totals if _repeats(part, cells[part.origin.name])]
+
+
+def _repeats(total: ReportPart, cells: ReportPart) -> bool:
+    for one, of_cells in zip(total.numbers, cells.numbers, strict=True):
+        if len(one.value) and (of_cells.total is None or not np.allclose(one.value[:, 0], of_cells.total[0])):
+            return False
+    return True
 
 
 def _as_published(parts: list[ReportPart]) -> list[ReportPart]:

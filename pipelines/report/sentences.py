@@ -15,18 +15,22 @@ NAMED_CELLS = 3
 """Most cells whose change since the window before is a sentence each."""
 
 
-def sentences_of(query: StatedQuery, warnings: Iterable[str]) -> list[str]:
+def sentences_of(
+    query: StatedQuery, warnings: Iterable[str], defined: set[str], *, headlined: bool = False
+) -> list[str]:
     """Return the sentences above the charts of a query: what it measures, latest numbers, changes and outliers.
 
     Args:
         query: The facts about its numbers.
         warnings: Reasons to doubt the numbers.
+        defined: Definitions of kinds of numbers that the page has above; those of the query are added.
+        headlined: Whether the charts begin with the latest numbers, so that they are not repeated here.
     """
     said = [html.paragraph(one) for one in query.measured]
-    for window, texts in _latest(query).items():
-        short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
-        said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
-        said += [html.bullets(texts)] if len(texts) >= FEW else []
+    meanings = [text for one in query.series if (text := f"{one.kind}: {one.meaning}.") not in defined]
+    defined.update(meanings)
+    said += [html.bullets(meanings)] if len(meanings) > 1 else [html.paragraph(one) for one in meanings]
+    said += [] if headlined else latest_of(query)
     said += [html.paragraph(text, role="warning") for text in warnings]
     if changed := [text for one in query.series for text in _changed(one)]:
         said.append(html.folded("Compared with the window before", [html.bullets(changed)], if_narrow=True))
@@ -37,10 +41,14 @@ def sentences_of(query: StatedQuery, warnings: Iterable[str]) -> list[str]:
     return said
 
 
-def meanings_of(query: StatedQuery) -> list[str]:
-    """Return the sentences below the charts of a query: what each kind of its numbers is."""
-    said = html.bullets(f"{one.kind}: {one.meaning}." for one in query.series)
-    return [html.paragraph("What the numbers are:", role="standing"), said]
+def latest_of(query: StatedQuery) -> list[str]:
+    """Return the latest numbers of a query as HTML."""
+    said = []
+    for window, texts in _latest(query).items():
+        short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
+        said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
+        said += [html.bullets(texts)] if len(texts) >= FEW else []
+    return said
 
 
 def noise_warnings(query: StatedQuery) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The facts of a report, from the published numbers of a release."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from pipelines.pages import definitions, words
 from pipelines.pages.noise import told
 from pipelines.pages.numbers import Numbers, signal
+from pipelines.pages.subject import column_text, covered, protects
 from pipelines.published.labels import Labels
 from pipelines.published.release import Published
 from pipelines.report.differences import differences
@@ -16,10 +17,16 @@ from pipelines.report.facts import Facts, StatedQuery, StatedSeries
 from pipelines.report.found import found_document
 from pipelines.report.label import Stated
 from pipelines.report.latest import latest, standing_out
-from pipelines.report.parts import Dated, ReportPart, window_of
+from pipelines.report.parts import Dated, ReportPart, repeated_totals, window_of
 from pipelines.spec.series import series_label
 from pipelines.spec.times import moment_text
-from privacy.counted import counted
+from privacy.counted import counted, listed
+
+TOTAL = "The number of all cells together is published, as the total."
+"""Added to a query whose total has no section on the page."""
+
+FLAT = " A flat stretch repeats a number: it is no evidence that nothing changed."
+"""Added if numbers are repeated."""
 
 
 def facts_of(release: Published, parts: Sequence[ReportPart], about: Stated) -> Facts:
@@ -30,7 +37,7 @@ def facts_of(release: Published, parts: Sequence[ReportPart], about: Stated) -> 
         parts: All published numbers.
         about: What the curator states.
     """
-    spec, plan = release.spec, release.plan
+    spec, plan, totals = release.spec, release.plan, {parts[at].origin.name for at in repeated_totals(parts)}
     return Facts(
         release=spec.release,
         title=about.texts.get("title", spec.release),
@@ -40,25 +47,27 @@ def facts_of(release: Published, parts: Sequence[ReportPart], about: Stated) -> 
         windows=release.windows,
         window=spec.schedule.length,
         numbers=sum(one.count for part in parts for one in part.numbers),
+        repeated=sum(one.repeats for part in parts for one in part.numbers),
         epsilon=plan.budget.epsilon,
         delta=plan.budget.delta,
-        covers=words.covered(spec),
-        queries=tuple(_query(part, release, about) for part in parts),
+        covers=covered(spec),
+        protects=protects(spec, plan.budget.epsilon),
+        queries=tuple(_query(part, release, about, totals) for part in parts),
         disclosure=dict(about.facts),
         found=tuple(found_document(release)),
     )
 
 
-def _query(part: ReportPart, release: Published, about: Stated) -> StatedQuery:
-    spec = release.spec
-    measured, _, *others = words.measured(part.origin, part.of, spec)
+def _query(part: ReportPart, release: Published, about: Stated, totals: Collection[str]) -> StatedQuery:
+    spec, total = release.spec, [TOTAL] if part.origin.name in totals and not part.of else []
+    what = " ".join(filter(None, (words.what_is_measured(part.origin, part.of, spec), _cell_text(part, release))))
     meanings = definitions.meanings(part.origin, spec, part.of)
     heading = about.heading(part)
     return StatedQuery(
         query=part.origin.name,
         of=part.of,
         label=heading,
-        measured=(measured, *others, *_renewed(part)),
+        measured=(what, *total, *words.apart(part.origin, spec), *_renewed(part)),
         coverage=definitions.coverage(part.origin, spec),
         series=tuple(
             stated_series(
@@ -73,13 +82,23 @@ def _query(part: ReportPart, release: Published, about: Stated) -> StatedQuery:
     )
 
 
+def _cell_text(part: ReportPart, release: Published) -> str:
+    """Return what a cell is; empty for numbers of one cell, and for quantiles."""
+    if part.query.cells == 1 or part.of.startswith("quantiles"):
+        return ""
+    kept = [name for name, key in part.query.by if not part.of or len(key) > 1]
+    ordered = dict(part.origin.ordered)
+    names = [f"{'range of ' if name in ordered else ''}{column_text(release.spec, name)}" for name in kept]
+    return f"A cell is {listed([f'one {name}' for name in names])}." if names else ""
+
+
 def _renewed(part: ReportPart) -> Iterator[str]:
     """Yield how many windows have new numbers, for each series of an adaptive query."""
     for one in part.numbers:
         if one.repeated is not None and len(one.repeated):
             new, every = int(np.count_nonzero(~one.repeated)), counted(len(one.repeated), "window")
-            windows = f"all {every}" if not one.repeated.any() else f"{new:,} of {every}; the others repeat them"
-            yield f"New numbers of {one.series.kind}: in {windows}."
+            windows = f"all {every}" if not one.repeated.any() else f"{new:,} of {every}"
+            yield f"New numbers of {one.series.kind}: in {windows}.{FLAT if one.repeated.any() else ''}"
 
 
 def stated_series(

@@ -122,6 +122,9 @@ def simulate(
     content["release"] = f"simulated-{spec.release}"[:100]  # so that its release is never mistaken for the real one
     content["changelog"] = {"format": "parquet", "path": f"{folder}/changelog.parquet", "entry": ENTRY, "time": TIME}
     content["output"] = {"public": f"{folder}/public", "private": f"{folder}/private"}
+    labels, entry = (content.get("about") or {}).get("columns") or {}, spec.changelog.source.entry
+    if entry in labels:
+        labels[ENTRY] = labels.pop(entry)
     for key, moment in (("start", spec.schedule.start), ("until", spec.schedule.until)):
         if back and moment is not None:
             content["schedule"][key] = moment_text(moment - back)

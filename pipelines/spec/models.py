@@ -169,9 +169,14 @@ class SpecModel(Section):
 
     def _label_problems(self) -> Iterator[Problem]:
         """Yield the labels of things that the spec does not have."""
+        if self.about is None:
+            return
         queries = [query.name for query in self.queries]
-        keys = [*dict.fromkeys(key for query in self.queries for key in query.by)]
-        for section, known in (("labels", queries), ("columns", keys), ("cells", keys)):
+        values = [*dict.fromkeys(column for query in self.queries for column in query.columns)]
+        units = [self.changelog.entry, *([] if self.privacy.unit == "entry" else [self.privacy.unit])]
+        measured = [query.measure.column for query in self.queries if query.measure.column is not None]
+        columns = [*dict.fromkeys([*values, *units, *measured])]
+        for section, known in (("labels", queries), ("columns", columns), ("cells", values)):
             for name in getattr(self.about, section, None) or ():
                 if name not in known:
                     yield ("about", section, name), not_one_of(name, known)

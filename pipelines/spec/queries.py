@@ -122,6 +122,12 @@ class QuerySection(Section):
         """Number of cells: the product over the keys, or 1 without keys."""
         return math.prod(len(key_of(cells)) for cells in self.by.values())
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns of keys, then those that the condition reads."""
+        read = [] if self.where is None else sorted(Condition.parse(self.where).columns)
+        return [*self.by, *read]
+
     def published(self, kind: type[Wanted]) -> dict[int, Wanted]:
         """Return the published numbers of one kind, by their places in the list."""
         return of_kind(dict(enumerate(self.publish)), kind)

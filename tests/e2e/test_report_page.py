@@ -370,7 +370,7 @@ def test_ranges_have_separate_charts_that_show_the_chosen_cell(driver, tmp_path:
         for node in driver.find_elements(By.CSS_SELECTOR, ".charts")
     ]
     assert [text.partition(": ")[0] for text in drawn] == [
-        *("listed, level", "listed, ranges, level", "whole, level", "found, level")
+        *("listed, level", "listed, ranges of age, level", "whole, level", "found, level")
     ]
     assert [text.partition(": ")[2] for text in drawn] == chosen
     assert {node.text for node in driver.find_elements(By.CSS_SELECTOR, "#query-1 .many figcaption")} == {

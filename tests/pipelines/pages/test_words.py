@@ -65,9 +65,9 @@ KINDS = {
     "units": (
         [("epsilon: 1.0", "unit: person, epsilon: 1.0"), ("measure: count", "measure: units")],
         [
-            "Count of privacy units with an entry there by ward.",
-            "level (privacy units that are present at the end of a window)",
-            "entered (privacy units that came within a window)",
+            "Count of owners with an entry there by ward.",
+            "level (owners that are present at the end of a window)",
+            "entered (owners that came within a window)",
         ],
         ["entries that"],
     ),
@@ -156,7 +156,8 @@ KINDS = {
     "ratios": (
         [(QUERY, "{name: cost, measure: {second_moment: cost, min: 0, max: 9}, where: 'age > 3', publish: [level]}")],
         [
-            "cost: Second moment of cost over entries, where age > 3, each value clamped to 0 to 9. Windows of 1 day.",
+            "cost: Second moment of cost over entries whose age is above 3, each value clamped to 0 to 9. Windows of 1 "
+            "day.",
             "the second moment of cost over entries reveals something about everybody",
         ],
         ["beds"],
@@ -224,16 +225,19 @@ KEPT = {
     "0.3.0/span": (
         [
             BY_ITSELF,
-            "for everything that one entry does in any 3 days, all numbers together.",
+            "noise hides little of what any one entry changes within any 3 days. What lasts longer is protected less.",
             "Counts are of regions",
-            "windows; the others repeat them.",
+            "windows. A flat stretch repeats a number: it is no evidence that nothing changed.",
             "level, all cells together: 24.0 (repeated from the window before, then with the 95 % interval",
         ],
         ["remaining"],
     ),
     "0.3.0/blocks": (["windows of 1 day in Europe/Berlin", "In each 4 days at most 2 changes of an entry"], [LEFT]),
     "0.3.0/owners": (["Contribution bound", "In each 3 days at most 2 changes of an owner"], [LEFT]),
-    "0.3.0/distance": (["for where one entry is in any 3 days, up to 20 in age, all", BY_ITSELF], ["remaining"]),
+    "0.3.0/distance": (
+        ["hides little of where any one entry is within any 3 days, up to 20 in age. Noise does not hide", BY_ITSELF],
+        ["remaining"],
+    ),
     "0.3.0/ranges": (["Count of entries by ranges of age and ward.", "The budget, for one entry"], []),
 }
 

@@ -20,10 +20,10 @@ from pipelines.published.sums import sum_errors
 from pipelines.report.differences import differences
 from pipelines.report.exact import ExactErrors
 from pipelines.report.facts import StatedDifference
-from pipelines.report.label import Stated
+from pipelines.report.label import NOT_STATED_BY, Stated
 from pipelines.report.latest import _with_interval
 from pipelines.report.parts import parts_of
-from pipelines.report.sentences import _latest
+from pipelines.report.sentences import _latest, sentences_of
 from pipelines.report.stating import facts_of
 from pipelines.report.tables import _chosen, differences_table
 from tests.pipelines.pages.elements import Elements
@@ -58,7 +58,7 @@ def test_the_page_states_every_fact(made: Made) -> None:
         assert section
         assert query.coverage in text
         for series in query.series:
-            assert f"{series.kind}: {series.meaning}." in section
+            assert f"{series.kind}: {series.meaning}." in text
             assert series.window in section
             together = [one.text for one in series.latest if not one.cell]
             told = together or ([one.text for one in series.latest] if series.cells <= 6 else [])
@@ -68,7 +68,10 @@ def test_the_page_states_every_fact(made: Made) -> None:
             for one in series.differences:
                 assert one.name in section
                 assert one.minus_name in section
-    assert all(written(said) in text for said in made.facts.disclosure.values())
+    assert all(written(said) in text for said in made.facts.disclosure.values() if NOT_STATED_BY not in said)
+    assert text.count(NOT_STATED_BY) == 1
+    assert f"{NOT_STATED_BY} Curator and contact; Intended use; Choice of parameters." in text
+    assert made.facts.protects in text
     assert f"{made.facts.numbers:,} numbers from {made.facts.windows} windows of 1 day" in text
 
 
@@ -305,3 +308,37 @@ def test_a_large_release_has_its_latest_windows_in_the_plain_table(made: Made) -
 
     assert (places, len(cells)) == (range(98, 100), 30)
     assert (few, largest.tolist()) == (range(99, 100), [29, 28, 27, 26])
+
+
+def test_publisher_and_headings_are_in_words_and_what_is_not_stated_is_one_point(tmp_path: Path) -> None:
+    release = published(str(unpacked(RELEASES / "ranges", tmp_path) / "public"))
+    part = next(part for part in parts_of(release) if part.of == "ranges")
+    alone = replace(part, origin=replace(part.origin, ranges=part.origin.ranges[:1]), query=replace(part.query, by=()))
+    facts = {"curator": "City <H> (Government). Contact: a@b.", "use": "Not stated by the curator.", "odds": "Odds."}
+    facts["chosen"] = "Not stated by the curator. The claim requires more."
+    about = Stated({**facts, "contact": "a@b", "source": "A table.", "column age": "Age", "label listed": "Listed"})
+
+    assert [about.heading(one) for one in (part, alone)] == ["Listed, ranges of Age", "Listed, Age 20 to 40"]
+    assert about.introduction == [
+        "<p>Published by City &lt;H&gt; (Government). Contact: a@b.</p>\n",
+        "<p>Source: A table.</p>\n",
+    ]
+    assert Stated({"curator": "Not stated by the curator. Contact: a@b.", "contact": "a@b"}).introduction == [
+        "<p>Contact: a@b</p>\n"
+    ]
+    assert about.points[1:] == [
+        ("Choice of parameters", "The claim requires more."),
+        ("What a reader can conclude", "Odds."),
+        ("Not stated by the curator", "Intended use; Choice of parameters."),
+    ]
+
+
+def test_a_kind_is_defined_before_its_first_number_and_once_a_page(made: Made) -> None:
+    defined: set[str] = set()
+    walks = next(query for query in made.facts.queries if query.query == "walks")
+    first, again = ("".join(sentences_of(walks, (), defined)) for _ in range(2))
+
+    meaning = f"{walks.series[0].kind}: {walks.series[0].meaning}."
+    assert 0 < first.index(meaning) < first.index("Latest, ")
+    assert meaning not in again
+    assert made.html.count(meaning) == 1

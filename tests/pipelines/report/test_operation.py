@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -14,8 +15,10 @@ import slackwater
 from pipelines import cli
 from pipelines.pages.charts import CELLS, NUMBERS, WINDOWS, Times, chart_document, shown_cells
 from pipelines.pages.html import written
-from pipelines.pages.numbers import Numbers, numbers_of, outstanding, signal
+from pipelines.pages.numbers import Floats, Numbers, numbers_of, outstanding, signal
 from pipelines.published.release import published
+from pipelines.report.drawing import headlined
+from pipelines.report.parts import ReportPart, repeated_totals
 from privacy.accounting.accounting import Budget
 from privacy.adaptive.bd import Bd
 from privacy.constraint import AtMost, AtOnce
@@ -31,6 +34,7 @@ from transforms.aggregation.queries import Query
 
 DAY = 86_400_000_000
 DAYS = Times(start=0, window=DAY)
+Sums = tuple[Floats, Floats]
 LEVEL, ENTERED = Series(kind="level"), Series(kind="entered")
 
 
@@ -318,7 +322,7 @@ def test_intervals_decide_which_numbers_are_mostly_noise() -> None:
 
 def test_a_release_before_its_first_sliding_window_can_be_run_and_read(tmp_path: Path) -> None:
     """Sliding windows of two days have no number yet; the first window has one entry."""
-    (tmp_path / "stays.csv").write_text("id,at,age,stay\n1,2026-01-01T10:00:00Z,1,2\n")
+    (tmp_path / "stays.csv").write_text("id,at,age,stay,sex\n1,2026-01-01T10:00:00Z,1,2,f\n")
     age, stay = "age: {from: 0, to: 10, step: 5}", "stay: {from: 0, to: 1000, step: 5}"
     queries = "".join(
         f"  - {{name: {name}, measure: count, by: {{{by}}}, publish: [{more}{{sliding: 2d}}]}}\n"
@@ -326,6 +330,7 @@ def test_a_release_before_its_first_sliding_window_can_be_run_and_read(tmp_path:
             ("quantile", age, "{quantiles: [0.5]}, "),
             ("box", f"{age}, {stay}", ""),
             ("level", age, "level, "),
+            ("sexes", "sex: [f, m]", "level, {marginals: [[]]}, "),
             ("whole", "", ""),
         )
     )
@@ -337,15 +342,56 @@ def test_a_release_before_its_first_sliding_window_can_be_run_and_read(tmp_path:
         "schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-05T00:00:00Z}\n"
         f"strategy: disjoint\nqueries:\n{queries}"
         f"output: {{public: {tmp_path}/public, private: {tmp_path}/private, format: csv}}\n"
+        "about: {columns: {id: stay <b>}}\n"
     )
     slackwater.run(spec, until="2026-01-02T00:00:00Z")
 
-    assert set(slackwater.show(spec).table["query"].to_pylist()) == {"level"}
+    assert set(slackwater.show(spec).table["query"].to_pylist()) == {"level", "sexes"}
     facts = slackwater.report(spec, output=tmp_path / "page.html").facts
     assert facts is not None
+    page = (tmp_path / "page.html").read_text()
+    assert "Protects each stay &lt;b&gt;: " in page
+    public = slackwater.report(tmp_path / "public", output=tmp_path / "public.html").facts
+    assert public is not None
+    assert public.protects == facts.protects
+    assert [query.of for query in facts.queries if query.query == "sexes"] == ["", "total"]
+    assert page.count('<div class="charts"') == len(facts.queries) - 1  # the total is that of all cells together
+    assert "The number of all cells together is published, as the total." in page
+    (section,) = re.findall(r"<h2[^>]*>sexes</h2>.*?</section>", page, re.DOTALL)
+    before, _, chart = section.partition('<div class="charts"')
+    assert ("Latest, " in before, "Latest, " in chart) == (False, True)  # the script begins its chart with it
     kinds = {(query.query, series.kind.split()[0]): len(series.latest) for query, series in facts.series}
     assert kinds["level", "level"] == 5
     assert kinds["box", "sliding"] == 0
     for query in ("quantile", "box", "level", "whole"):
         assert slackwater.answer(spec, query=query, kind="sliding").table.num_rows == 0
     assert set(slackwater.smooth(spec).table["kind"].to_pylist()) == {"level"}
+
+
+def test_charts_that_begin_with_the_sum_of_all_cells_have_no_latest_number_above() -> None:
+    line, picture = {"v": [1], "lo": [0], "hi": [2]}, {"kind": "bars"}
+    one = {"part": "", "picture": picture, "series": [{"first": 0.0, "total": line}, {"first": 0.0, "untotalled": {}}]}
+
+    assert headlined(one)
+    assert not headlined({**one, "series": [*one["series"], {"first": 0.0}]})
+    assert headlined({**one, "series": [*one["series"], {"first": None}]})
+    assert not any(headlined({**one, **other}) for other in ({"part": "total"}, {"picture": {"kind": "quantiles"}}))
+    assert not headlined({"part": "", "series": one["series"]})
+
+
+def test_a_total_is_repeated_only_if_it_is_the_sum_of_all_cells() -> None:
+    query = Query(name="beds", measure=Measure(kind="count"), by=(("ward", ("a", "b")),), publish=(LEVEL,))
+    value = np.array([[1.0, 2.0], [3.0, 4.0]])
+    sums = value.sum(axis=1), np.ones(2)
+
+    def parts(total: Sums | None, whole: Floats) -> list[ReportPart]:
+        cells = Numbers(series=LEVEL, value=value, low=value, high=value, total=total)
+        shown = replace(cells, value=whole[:, None], total=None)
+        given = [("", cells), ("total", shown), ("by ward", shown)]
+        return [
+            ReportPart(origin=query, query=query, name="beds", of=of, within=None, numbers=(one,)) for of, one in given
+        ]
+
+    assert repeated_totals(parts(sums, sums[0])) == [1]
+    assert repeated_totals(parts(sums, sums[0] + 1)) == []
+    assert repeated_totals(parts(None, sums[0])) == []

@@ -1,0 +1,76 @@
+"""Who is protected, in the words of the subject: the first sentence of a page."""
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.pages.subject import entries, protects, unit
+from pipelines.pages.words import what_is_measured, who
+from pipelines.spec.load import Spec, load
+from tests.pipelines.pages.test_words import AGES, KINDS, QUERY, SPEC
+from tests.pipelines.spec_text import changed
+
+
+def spec_of(folder: Path, kind: str, about: str = "") -> Spec:
+    text = SPEC
+    for old, new in KINDS[kind][0]:
+        text = changed(old, new, text)
+    (folder / "spec.yaml").write_text(text + about)
+    return load(folder / "spec.yaml")
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "said"),
+    [
+        (
+            "entries",
+            "",
+            "Protects each entry (column stay): noise in all numbers hides whether any one entry is in the data, and "
+            "everything about it.",
+        ),
+        (
+            "a span",
+            "stay: booking",
+            "Protects each booking: noise in all numbers hides what any one booking changes within any 3 days. What "
+            "lasts longer is protected less.",
+        ),
+        (
+            "owners",
+            "person: guest, stay: booking",
+            "Protects each guest: noise in all numbers hides whether any one guest is in the data, and everything "
+            "about it, in all its bookings together.",
+        ),
+        (
+            "a distance in a span",
+            "stay: stop",
+            "Protects the place of each stop: noise in all numbers hides where any one stop is within any 1 day, up to "
+            "20 in age. Noise does not hide that it is present, when, or anything else about it.",
+        ),
+    ],
+)
+def test_a_page_begins_with_who_is_protected(tmp_path: Path, kind: str, labels: str, said: str) -> None:
+    about = f"about: {{columns: {{{labels}}}}}\n" if labels else ""
+
+    assert protects(spec_of(tmp_path, kind, about), 1.0) == said
+
+
+def test_weak_protection_is_not_called_hiding(tmp_path: Path) -> None:
+    assert protects(spec_of(tmp_path, "entries"), 11.0) == (
+        "Protects each entry (column stay), but weakly: with epsilon = 11, noise hides little of whether any one entry "
+        "is in the data, and everything about it."
+    )
+
+
+def test_sentences_use_the_curator_s_nouns_and_form_no_plural_of_other_texts(tmp_path: Path) -> None:
+    query = (QUERY, AGES.replace("count, by", "count, where: \"sex = 'f'\", by"))
+    text = changed(*query, SPEC)
+    labels = "about: {columns: {stay: %s, age: Age, sex: gender}, cells: {sex: {f: female}}}\n"
+    said = {}
+    for noun in ("entry", "stay", "Aufenthalt <b>"):
+        (tmp_path / "spec.yaml").write_text(text + labels % noun)
+        spec = load(tmp_path / "spec.yaml")
+        said[noun] = what_is_measured(spec.queries[0], "", spec), unit(spec), entries(spec), who(spec)[:12]
+
+    female = "whose gender is female, by Age."
+    assert said["stay"] == (f"Count of stays {female}", "stay", "stays", "One stay: al")
+    assert said["Aufenthalt <b>"] == (f"Count of entries {female}", "Aufenthalt <b>", "entries", "One Aufentha")
