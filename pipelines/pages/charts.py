@@ -12,10 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pipelines.pages.lines import digits_of, line_of, lines_of_boxes
 from pipelines.pages.numbers import Floats, Numbers, decimals, outstanding, says_nothing
 from pipelines.pages.pictures.base import Pictured
-from pipelines.pages.pictures.grid import OVER, BoxGrid, beyond, grid_of, rounded_sums
-from pipelines.pages.pictures.sums import SumErrors, can_be_added, half_widths_beyond, half_widths_of, unknown
+from pipelines.pages.pictures.grid import OVER, BoxGrid, beyond, grid_of
+from pipelines.pages.pictures.quantiles import middle_share
+from pipelines.pages.pictures.sums import SumErrors, can_be_added, half_widths_of, half_widths_within, unknown
 from pipelines.pages.pictures.table import PICTURES, picture_of
 from pipelines.spec.series import series_label
 from privacy.planning.plan import Plan
@@ -28,9 +30,6 @@ NUMBERS = 100_000
 
 WINDOWS = 1_500
 """Most windows of a series; more do not fit on a screen."""
-
-FINE = 6
-"""Digits of ends of intervals that would be zero with fewer."""
 
 CELLS = 200
 """Most cells of a query."""
@@ -68,6 +67,7 @@ class Chart:
         rest: Where to find numbers that the page leaves out.
         whole: Whether all cells are shown, in order, rather than all windows.
         shape: Number of boxes along each ordered key, if any box of cells may be added up.
+        sums: Number of cells that are sums over listed values; they come on top of the room of a page.
     """
 
     name: str
@@ -79,6 +79,7 @@ class Chart:
     rest: str
     whole: bool = False
     shape: tuple[int, ...] = ()
+    sums: int = 0
 
 
 def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDArray[np.int64]:
@@ -104,7 +105,7 @@ def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDAr
 
 def _windows(numbers: Sequence[Numbers], queries: int, chart: Chart | None) -> int:
     """Return the most windows of each series: so that a page has room for one cell and the sum of all, or for all."""
-    cells = numbers[0].value.shape[1] + 1 if chart is not None and chart.whole else 2
+    cells = numbers[0].value.shape[1] - chart.sums + 1 if chart is not None and chart.whole else 2
     return max(1, min(WINDOWS, NUMBERS // queries // (cells * len(numbers))))
 
 
@@ -133,7 +134,7 @@ def chart_document(
     subject = Pictured(query=query, numbers=numbers, plan=plan, of=of, within=within)
     kind, grid, room = picture_of(subject), None, NUMBERS // queries // len(numbers)
     if kind is not None and PICTURES[kind].whole and query.ordered:
-        grid = grid_of(subject, room)
+        grid = grid_of(subject, room, summed=all(unknown(subject, one) is None for one in numbers))
         kind = kind if grid is not None else None
     chart = Chart(
         name=name or query.name,
@@ -151,8 +152,13 @@ def chart_document(
     found = chart_data(chart, numbers, times=times, queries=queries)
     for series, one in zip(found["series"], numbers, strict=True):
         series |= _without_total(subject, one, slice(series["left"], None))
-    drawn = {} if kind is None else {"picture": {"kind": kind, **PICTURES[kind].document(subject)}}
-    return found | further | drawn
+    if kind is None:
+        return found | further
+    picture = {"kind": kind, **PICTURES[kind].document(subject)}
+    if kind == "quantiles":
+        shares = [float(cell[picture["key"]]) for cell in found["cells"]]
+        found["open"] = shares.index(middle_share(picture["shares"]))
+    return found | further | {"picture": picture}
 
 
 def _of_grid(subject: Pictured, chart: Chart, grid: BoxGrid, times: Times, queries: int) -> dict[str, Any]:
@@ -165,19 +171,27 @@ def _of_grid(subject: Pictured, chart: Chart, grid: BoxGrid, times: Times, queri
         labels=lambda cells: [texts[cell] for cell in cells.tolist()],
         whole=True,
         shape=grid.shape if len(subject.query.measure.components) == 1 else (),
+        sums=math.prod(grid.shape) if grid.summed else 0,
     )
     document = chart_data(shown, numbers, times=times, queries=queries)
-    errors, windows = SumErrors(subject, grid), _windows(numbers, queries, shown)
+    errors, over = (SumErrors(subject, grid, every=every) for every in (False, True))
+    windows = _windows(numbers, queries, shown)
     for series, one in zip(document["series"], subject.numbers, strict=True):
         series |= _without_total(subject, one, slice(-windows, None))
         series["errors"] = errors.of_series(one, slice(-windows, None))
-        series["unit"] = 10.0 ** -_digits(one.high[-windows:] - one.low[-windows:])
+        if grid.summed:
+            series["over"] = over.of_series(one, slice(-windows, None))
+        if grid.count > 1 and can_be_added(subject):
+            series["totals"] = _sums_of_choices(subject, one, grid, slice(-windows, None), outside=False)
+        series["unit"] = 10.0 ** -digits_of(one.high[-windows:] - one.low[-windows:])
     picture = {"kind": kind, **PICTURES[kind].document(subject), **grid.document(), "sums": errors.document()}
     last = np.nan_to_num(numbers[0].value[-1]) if len(numbers[0].value) else np.zeros(len(texts))
-    picture["choice"] = int(np.argmax(last.reshape(len(grid.choices), -1).sum(axis=1)))
+    picture["choice"] = 0 if grid.summed else int(np.argmax(last.reshape(grid.count, -1).sum(axis=1)))
+    if grid.summed:
+        picture["over"] = over.document()
     if len(grid.shape) == 2:
         edge = beyond(grid)
-        last[np.tile(edge, len(grid.choices))] = -np.inf
+        last[np.tile(edge, grid.count)] = -np.inf
         for series, one in zip(document["series"], subject.numbers, strict=True):
             series["outside"] = _outside(subject, one, grid, slice(-windows, None))
     if len(numbers[0].value):
@@ -192,12 +206,19 @@ def _outside(subject: Pictured, numbers: Numbers, grid: BoxGrid, last: slice) ->
     document: dict[str, Any] = {"cells": math.prod(sides) - math.prod(size - 2 for size in sides)}
     if not can_be_added(subject):
         return {**document, "why": unknown(subject, numbers)}
-    edge, size = beyond(grid), math.prod(grid.shape)
-    value = grid.sums(numbers.value).reshape(len(numbers.value), len(grid.choices), size)[:, :, edge].sum(axis=2)
-    half = half_widths_beyond(subject, numbers, grid)
-    lines = [_sum_line(value[last, at], half[last, at]) for at in range(value.shape[1])]
     why = unknown(subject, numbers)
+    lines = _sums_of_choices(subject, numbers, grid, last, outside=True)
     return {**document, "lines": lines} | ({} if why is None else {"why": why})
+
+
+def _sums_of_choices(
+    subject: Pictured, numbers: Numbers, grid: BoxGrid, last: slice, *, outside: bool
+) -> list[dict[str, list[float | None]]]:
+    """Return the line of the sum of each choice: of all its cells, or of those beyond the edges of the ordered keys."""
+    value = grid.sums(numbers.value).reshape(len(numbers.value), grid.count, math.prod(grid.shape))
+    sums = (value[:, :, beyond(grid)] if outside else value).sum(axis=2)
+    half = half_widths_within(subject, numbers, grid, outside=outside)
+    return [_sum_line(sums[last, at], half[last, at]) for at in range(grid.count)]
 
 
 def _without_total(subject: Pictured, numbers: Numbers, last: slice) -> dict[str, Any]:
@@ -223,13 +244,17 @@ def _sum_line(value: Floats, half: Floats) -> dict[str, list[float | None]]:
 
 def _gridded(numbers: Numbers, subject: Pictured, grid: BoxGrid) -> Numbers:
     """Return the numbers of boxes: as published, or sums of cells that are merged, with their intervals."""
-    value = grid.sums(numbers.value)
-    if grid.merged == 1:
-        return replace(numbers, value=value, low=grid.sums(numbers.low), high=grid.sums(numbers.high))
+    value, size = grid.sums(numbers.value), math.prod(grid.shape)
     half = np.full_like(value, np.nan)
-    if unknown(subject, numbers) is None:
-        half = half_widths_of(subject, numbers, grid)
-    return replace(numbers, value=value, low=value - half, high=value + half)
+    if grid.merged > 1 and unknown(subject, numbers) is None:
+        half = np.tile(half_widths_of(subject, numbers, grid), grid.count)
+    if grid.summed:
+        half[:, :size] = half_widths_of(subject, numbers, grid, every=True)
+    low, high = value - half, value + half
+    if grid.merged == 1:
+        single = slice(size if grid.summed else 0, None)
+        low[:, single], high[:, single] = (grid.sums(ends)[:, single] for ends in (numbers.low, numbers.high))
+    return replace(numbers, value=value, low=low, high=high)
 
 
 def chart_data(chart: Chart, numbers: Sequence[Numbers], *, times: Times, queries: int) -> dict[str, Any]:
@@ -295,7 +320,7 @@ def _series(
         "width": series.width * times.window / 1000,
         "window": times.window / 1000,
         "left": len(numbers.value) - len(ends),
-        "cells": _lines(numbers, last, shape)
+        "cells": lines_of_boxes(numbers, last, shape)
         if shape
         else [line_of(numbers.value[last, cell], numbers.low[last, cell], numbers.high[last, cell]) for cell in cells],
     }
@@ -309,49 +334,3 @@ def _series(
     if numbers.repeated is not None:
         document["repeated"] = numbers.repeated[last].tolist()
     return document
-
-
-def line_of(value: Floats, low: Floats, high: Floats) -> dict[str, list[float | None]]:
-    """Return one line of a chart, rounded as in texts (`numbers.rounded`); intervals are rounded outward.
-
-    Args:
-        value, low, high: Numbers with the ends of their intervals, [windows], float64; not a number if unknown.
-    """
-    width = high - low
-    digits = decimals(float(np.nanmedian(width)) / 2 if np.isfinite(width).any() else 0.0)
-    return _line(np.round(value * 10.0**digits) / 10.0**digits, low, high, digits)
-
-
-def _lines(numbers: Numbers, last: slice, shape: tuple[int, ...]) -> list[dict[str, list[float | None]]]:
-    """Return the lines of all cells with as many digits each, rounded so that sums of boxes are right."""
-    value, low, high = (column[last] for column in (numbers.value, numbers.low, numbers.high))
-    digits = _digits(high - low)
-    if np.isfinite(value).all():
-        value = rounded_sums(value, shape, digits)
-    return [_line(value[:, cell], low[:, cell], high[:, cell], digits) for cell in range(value.shape[1])]
-
-
-def _digits(width: Floats) -> int:
-    """Return the number of decimal digits that numbers have on the page: three digits of the noise."""
-    noise = np.nanmedian(width) if np.isfinite(width).any() else 0.0
-    return 2 - math.floor(math.log10(noise)) if noise > 0 else 6
-
-
-def _line(value: Floats, low: Floats, high: Floats, digits: int) -> dict[str, list[float | None]]:
-    lo, hi = -_ceiled(-low, digits), _ceiled(high, digits)
-    return {"v": _plain(value, digits), "lo": _plain(lo, max(digits, FINE)), "hi": _plain(hi, max(digits, FINE))}
-
-
-def _ceiled(ends: Floats, digits: int) -> Floats:
-    """Return upper ends rounded up; one below zero does not become zero."""
-    found = np.round(np.ceil(ends * 10.0**digits - 1e-9) / 10.0**digits, digits)
-    return np.where((ends < 0) & (found >= 0), np.ceil(ends * 10.0**FINE) / 10.0**FINE, found)
-
-
-def _plain(column: Floats, digits: int) -> list[float | None]:
-    """Return numbers for JSON: whole numbers without a decimal point, and null for unknown ones."""
-    rounded = np.round(column, digits) + 0.0  # no negative zero
-    return [
-        None if math.isnan(one) else int(one) if one.is_integer() and abs(one) < 2**53 else one
-        for one in rounded.tolist()
-    ]

@@ -7,6 +7,7 @@ from pipelines.pages.numbers import percent
 from pipelines.report.facts import StatedQuery, StatedSeries
 from pipelines.report.parts import FEW as FEW_CELLS
 from privacy.counted import listed
+from transforms.release.quantile_tables import QUANTILE
 
 FEW = 3
 """Number of latest numbers from which on they are a list and not a sentence."""
@@ -32,8 +33,12 @@ def sentences_of(
     said += [html.bullets(meanings)] if len(meanings) > 1 else [html.paragraph(one) for one in meanings]
     said += [] if headlined else latest_of(query)
     said += [html.paragraph(text, role="warning") for text in warnings]
-    if changed := [text for one in query.series for text in _changed(one)]:
-        said.append(html.folded("Compared with the window before", [html.bullets(changed)], if_narrow=True))
+    main, *others = [text for one in query.series for text in _changed(one)] or [""]
+    compared = f"Compared with the window before: {main}."
+    if others:
+        said.append(html.folded(compared, [html.bullets(others)], if_narrow=True))
+    elif main:
+        said.append(html.paragraph(compared))
     standing = [text for one in query.series for text in one.standing_out]
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
@@ -59,17 +64,21 @@ def noise_warnings(query: StatedQuery) -> Iterator[str]:
         yield f"Mostly noise: {kinds}. A single one of these numbers says little."
 
 
-def _changed(series: StatedSeries) -> Iterator[str]:
-    """Yield what has changed since the window before: of all cells together, or of each of few cells."""
+def _changed(series: StatedSeries) -> list[str]:
+    """Return what has changed since the window before: of all cells together, or of few cells each; medians first."""
+    said: list[str] = []
     seen: set[str] = set()
     for one in series.differences:
         cell = str(one.cell)
         shown = not one.cell or series.cells <= NAMED_CELLS
         if one.window_end != one.minus_window_end and shown and cell not in seen:
-            yield f"{series.kind}, {one.text}"
+            said.append(f"{series.kind}, {one.text}")
+            if one.cell and one.cell.get(QUANTILE) == "0.5":
+                said.insert(0, said.pop())
         seen.add(cell)
         if one.cell is None:
-            return
+            break
+    return said
 
 
 def _latest(query: StatedQuery) -> dict[str, list[str]]:

@@ -102,6 +102,7 @@ def test_a_phone_shows_the_first_chart_early_and_paper_on_the_first_page(elsewhe
     elsewhere.refresh()  # the page folds texts when it loads
     top = elsewhere.execute_script("return document.querySelector('.plot').getBoundingClientRect().top")
     folded = not elsewhere.find_element(By.CSS_SELECTOR, "details.told > ul").is_displayed()
+    outside = text(elsewhere, "details.told > summary")
     resize(elsewhere, 720, media="print")
     elsewhere.execute_script("dispatchEvent(new Event('beforeprint'))")
     bottom, tallest, told, breaks = elsewhere.execute_script(PAPER)
@@ -110,6 +111,7 @@ def test_a_phone_shows_the_first_chart_early_and_paper_on_the_first_page(elsewhe
 
     assert top < 1.5 * 900  # of a screen
     assert folded
+    assert re.match(r"Compared with the window before: level, .* \(95 % interval .*\)", outside.replace("\xa0", " "))
     assert bottom < 1000  # of a page of A4
     assert tallest < 500
     assert told
@@ -125,7 +127,7 @@ def test_few_numbers_have_markers_and_dates_and_copies_name_them_once(driver):
     dots = driver.find_elements(By.CSS_SELECTOR, f"{large} [aria-label=dot] circle")
     driver.find_element(By.CSS_SELECTOR, "#query-1 .charts summary").click()
     copied = text(driver, "#query-1 .charts details caption")
-    months, weeks, days, at_ends = driver.execute_script(MONTHS)
+    months, weeks, days, at_ends, crowded = driver.execute_script(MONTHS)
 
     assert dates == ["1 Jan2026", "2 Jan", "3 Jan", "4 Jan"]
     assert len(dots) == 4
@@ -135,6 +137,7 @@ def test_few_numbers_have_markers_and_dates_and_copies_name_them_once(driver):
     assert weeks == ["5 Jan\n2026", "12 Jan", "19 Jan"]
     assert at_ends
     assert days > 5
+    assert crowded == []
 
 
 def test_nothing_is_clipped_on_paper(driver):
@@ -317,7 +320,9 @@ def test_two_numbers_that_a_reader_chooses_are_compared_as_the_page_states_or_fr
     driver.find_element(By.CSS_SELECTOR, f"#query-{place} .compare").find_element(
         By.XPATH, "ancestor::details/summary"
     ).click()
-    assert "(90 % interval " in text(driver, f"#query-{place} .compared").replace("\xa0", " ")
+    of_quantiles = text(driver, f"#query-{place} .compared").replace("\xa0", " ")
+    assert of_quantiles.startswith("median, ")
+    assert "(90 % interval " in of_quantiles
     _, stated = facts.series[0]
     one = stated.differences[0]
     assert first.startswith(f"{one.name}, compared with all cells together, {one.minus_name}: ")
@@ -447,11 +452,20 @@ const weeks = { kind: "entered", step, width: step, window: step, first, cells: 
 const days = { kind: "level", step: day, width: day, window: day, first, cells: [{ v: d3.range(40) }] };
 const ends = d3.range(40).map((place) => new Date(first + place * day)), written = d3.utcFormat("%-d %b");
 const drawn = [series, weeks, days].map((one) => slackwater.dates(one, ends, 1000)), { ticks, tickFormat } = drawn[2];
+const apart = (one, width) => {
+  const count = one.cells[0].v.length, when = (place) => +slackwater.span(one, place)[2];
+  const { ticks, tickFormat } = slackwater.dates(one, ends, width);
+  const long = one === days ? ends[39] - ends[0] : when(count - 1) - when(0);
+  const half = (time, at) => slackwater.widest(tickFormat(time, at).split("\\n")) / 2;
+  const sides = ticks.map((time, at) => [(time / long) * width, half(time, at)]);
+  return d3.pairs(sides).every(([[from, half], [to, other]]) => to - from >= half + other);
+};
 return [...drawn.slice(0, 2).map(({ ticks, tickFormat }) => ticks.map(tickFormat)), ticks.length,
-  ticks.every((time, at) => tickFormat(time, at).split("\\n")[0] === written(time - day))];
+  ticks.every((time, at) => tickFormat(time, at).split("\\n")[0] === written(time - day)),
+  d3.range(30, 900, 10).filter((width) => ![series, days].every((one) => apart(one, width)))];
 """
 """JavaScript that returns labels of levels of thirteen months, and of changes of three weeks, and for levels of forty
-days the number of ticks, and whether each is at the end of its day.
+days the number of ticks, and whether each is at the end of its day; then the widths at which labels of dates overlap.
 """
 
 
@@ -466,12 +480,13 @@ const below = [{ v: [-60], lo: [-70], hi: [-50] }, { v: [60], lo: [50], hi: [70]
 const how = (kind) => colouring({ counts: true }, below, false, { kind }).how.endsWith("come from noise alone.");
 return [ranked({}, items, ({ line }) => line).map(({ name }) => name).join(""),
   largest({}, { cells: lines }, 0, items, "Largest").join(" "), apart(9, 11, 5), apart(9, 19, 5),
-  [count(plot, "[aria-label=dot] circle"), count(plot, "[aria-label=bar] rect")], ["level", "change"].map(how),
+  ["[aria-label=dot] circle", "[aria-label=bar] rect", "[stroke-dasharray] line"].map((one) => count(plot, one)),
+  ["level", "change"].map(how),
   slackwater.element("p", {}, "level, \u05d0\u05d1 \u05d2: 5 (4 to 6)").textContent];
 """
-"""JavaScript that returns the order of some cells, the message about them, ends of bands, the numbers of dots and bars
-of means, whether the legend of a level and of a change says that numbers below zero come from noise, and a text with a
-name that is written from right to left, in isolating signs.
+"""JavaScript that returns the order of some cells, the message about them, ends of bands, the numbers of dots, bars and
+limits of means, whether the legend of a level and of a change says that numbers below zero come from noise, and a text
+with a name that is written from right to left, in isolating signs.
 """
 
 
@@ -526,7 +541,7 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
         "dbca",
         "No largest cell can be named: the intervals of b and c overlap that of d: 60 (50 to 70). "
         "2 of 4 cells cannot be distinguished from zero.",
-        *([7.5, 12.5], [9, 19], [4, 0], [True, False]),
+        *([7.5, 12.5], [9, 19], [4, 0, 2], [True, False]),
         "level, \u2068\u05d0\u05d1 \u05d2\u2069: 5 (4 to 6)",
     ]
     fan = f"#query-{drawn['medians, quantiles'][0]} .pictured svg"
@@ -544,6 +559,11 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
             )
             assert said in label
     assert len(elsewhere.find_elements(By.CSS_SELECTOR, "path.outline")) == 2
+    notes = {name: text(elsewhere, f"#query-{drawn[name][0]} .large > .note") for name in ("people", "all")}
+    least = text(elsewhere, f"#query-{drawn['people'][0]} .large [aria-label^='y-axis tick label'] text")
+    assert "The vertical axis does not start at 0." in notes["people"]  # flat lines far from zero
+    assert float(least) > 1000
+    assert "axis" not in notes["all"]
 
     series = f"#query-{drawn['all'][0]} .large"
     line = drawn["all"][1]["series"][0]["cells"][0]
@@ -565,17 +585,26 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
 
     elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .pictured .note button").click()
     shown = text(elsewhere, f"#query-{stops} .pictured .said")
+    marked = text(elsewhere, f"#query-{stops} .pictured svg text.noted")
     plot = elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .pictured .plot")
+    columns = [elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} {one}").rect for one in (".picture", ".large")]
     plot.send_keys(Keys.HOME)
     plot.send_keys(Keys.SHIFT, Keys.ARROW_UP, Keys.ARROW_RIGHT)
     box = text(elsewhere, f"#query-{stops} .pictured .readout")
     half = elsewhere.execute_script(
         "const query = slackwater.data.queries[arguments[0]], box = [[1, 3], [1, 3]];"
-        "return slackwater.halfWidth(query.picture, query.series[0], 7, box)",
+        "return slackwater.halfWidth(query.picture, query.series[0], 7, 0, box)",
         stops,
     )
     plot.send_keys(Keys.ENTER)
     chosen = Select(elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .pictured ~ .controls select"))
+    problem = Select(elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .controls select"))
+    every = text(elsewhere, f"#query-{stops} .pictured .total, #query-{stops} .pictured .note")
+    problem.select_by_visible_text("traffic")
+    of_traffic = text(elsewhere, f"#query-{stops} .pictured .total")
+    problem.select_by_visible_text("all values")
+    outer = [one.text for one in elsewhere.find_elements(By.CSS_SELECTOR, f"#query-{ages} .picture svg > text")]
+    peak = text(elsewhere, f"#query-{ages} .peak")
     slider = elsewhere.find_element(By.CSS_SELECTOR, f"#query-{ages} input[type=range]")
     slider.send_keys(Keys.HOME)
     first = text(elsewhere, f"#query-{ages} .pictured .said")
@@ -597,13 +626,22 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     together = text(elsewhere, f"#query-{people} .total")
 
     assert shown == " ".join(message(data, window=STORM))
+    assert marked in shown  # the largest cell of the map has its number and interval next to it
+    assert re.fullmatch(r"1,[\d,]+ \(1,[\d,]+ to 1,[\d,]+\)", marked)
+    assert columns[1]["x"] >= columns[0]["x"] + columns[0]["width"] > 600
+    assert every.startswith("All cells: ")
+    assert of_traffic == f"All cells of traffic: {told(data['series'][0]['totals'][1], STORM)}"
+    assert outer[:2] == ["age below 0", "age 100 or more"]
+    number, when = outer[2].split(")")
+    assert peak.startswith("Largest of all windows: age [")
+    assert f", {when}: {number})." in peak
     cells = [data["series"][0]["cells"][place]["v"][STORM] for place in (12, 13, 23, 24)]
     assert box.startswith("4 cells, lat 44.886 to 44.914, long -93.336 to -93.304: sum ")
     value, low, high = (float(one.replace(",", "")) for one in re.findall(r"-?[\d,.]*\d", box.partition("sum ")[2]))
     assert value == pytest.approx(sum(cells))
     assert 0 <= high - value - half <= 4 * data["series"][0]["unit"]
     assert 0 <= value - low - half <= 4 * data["series"][0]["unit"]
-    assert chosen.first_selected_option.text == "traffic, [44.9, 44.914), [-93.32, -93.304)"
+    assert chosen.first_selected_option.text == "[44.9, 44.914), [-93.32, -93.304)"
     assert first == " ".join(message(histogram, window=0))
     assert trail == "all \u203a Bavaria"
     assert total.startswith("Bavaria: ")
@@ -615,7 +653,7 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     ]
     lines = [line["v"][STORM] for line in data["series"][0]["cells"][: 14 * 11]]
     inside = [lines[row * 11 + column] for row in range(1, 13) for column in range(1, 10)]
-    found = re.fullmatch(r"Not on the map: 46 cells below or above its edges, with a sum of ([\d,-]+) \(.*\)\.", beyond)
+    found = re.fullmatch(r"46 further cells are below or above .*; their sum is ([\d,-]+) \(.*\)\.", beyond)
     assert found
     assert abs(float(found[1].replace(",", "")) - (sum(lines) - sum(inside))) <= 4
     assert float(edges[-1]) >= max(inside) > float(edges[-2])

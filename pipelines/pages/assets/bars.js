@@ -1,7 +1,7 @@
 // Listed keys: bars, or dots of means, with intervals for a window, in the order of the last one.
 "use strict";
 (() => {
-  const { element, number, tick, pixels, widest, readable, called, told, unsure, doubt, hatched, barsLegend, inOrder, pictures } = slackwater;
+  const { element, number, tick, pixels, widest, readable, called, told, unsure, doubt, hatched, limitsOf, barsLegend, inOrder, pictures } = slackwater;
   const FEW = 20;
 
   function cut(text, room) {
@@ -28,7 +28,8 @@
     const above = shown.some(({ name }) => pixels(name) > room * 0.36), tall = above ? 42 : printed ? 18 : 24;
     const names = shown.map(({ name }) => (above ? cut(name, room - 24) : name)), left = above ? 20 : (widest(names) || 0) + 14;
     const sure = (place) => !unsure(query, line(place), window), known = places.filter((place) => line(place).lo[window] !== null);
-    const scale = across(d3.extent(query.zero ? [0, ...ends] : ends), room - left - 30);
+    const scale = across(d3.extent(query.zero ? [0, ...ends] : ends), room - left - 30), limits = limitsOf(query, ends), [first, last] = scale.domain;
+    if (limits.length) scale.domain = [first - (last - first) / 50, last + (last - first) / 50]; // so that a dot at a limit is whole
     const bar = (kept, fill) => Plot.barX(kept, { y: (place) => place, x1: 0, x2: value, fill, insetTop: above ? 20 : printed ? 2 : 4, insetBottom: printed ? 2 : 4 });
     const svg = Plot.plot({
       width: room, height: shown.length * tall + 40, marginLeft: left, marginRight: Math.max(24, widest(scale.ticks.map(tick)) / 2 + 8), marginTop: 6, marginBottom: 30,
@@ -38,6 +39,7 @@
       marks: [
         ...(query.zero ? [bar(places.filter(sure), "var(--bar)"), bar(places.filter((place) => !sure(place)), "black")] : []),
         query.zero ? Plot.ruleX([0], { stroke: "var(--quiet)" }) : null,
+        Plot.ruleX(limits, { stroke: "var(--quiet)", strokeDasharray: "4 3" }),
         Plot.ruleY(known, { y: (place) => place, x1: (place) => line(place).lo[window], x2: (place) => line(place).hi[window], stroke: "var(--ink)", strokeWidth: 1.4, dy: above ? 8 : 0 }),
         query.zero ? null : Plot.dot(places, { y: (place) => place, x: value, r: 4.5, dy: above ? 8 : 0, stroke: "var(--accent)", strokeWidth: 1.6, fill: (place) => (sure(place) ? "var(--accent)" : "var(--paper)") }),
         above ? Plot.text(places, { y: (place) => place, text: (place) => names[place], frameAnchor: "left", textAnchor: "start", dx: -16, dy: -11, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 4 }) : null,
@@ -54,7 +56,7 @@
       mark: (place) => (place === null ? frame.attr("visibility", "hidden") : frame.attr("visibility", "visible").attr("y", band.apply(place))),
       text: (place) => `${shown[place].name}: ${told(series, line(place), window)}${sure(place) ? "" : `, ${doubt(query)}`}${further(shown[place])}`,
     });
-    return [...drawn, barsLegend(query, known.length > 0, !places.every(sure), !query.zero)];
+    return [...drawn, barsLegend(query, known.length > 0, !places.every(sure), !query.zero, limits)];
   };
 
   pictures.bars = (query, { choose }) => {

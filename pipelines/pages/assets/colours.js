@@ -1,7 +1,7 @@
 // Colours of cells, hatching for numbers that cannot be distinguished from zero, and the legend of each chart.
 "use strict";
 Object.assign(slackwater, (() => {
-  const { element, number, tick } = slackwater;
+  const { element, number, tick, pixels } = slackwater;
 
   // Steps of equal lightness, so that they differ for all eyes and on paper. On a dark page the lowest one is the
   // darkest, and lighter than the page and the hatching's ground.
@@ -102,14 +102,35 @@ Object.assign(slackwater, (() => {
   }
   const inOrder = "in the order of the last window, cells that are mostly noise last";
 
+  // The limits of the possible range that some numbers reach, and what they are.
+  const limitsOf = ({ within }, values) => (within ?? []).filter((limit, at) => values.some((value) => (at ? value >= limit : value <= limit)));
+  const bounded = (limits) => `${limits.map(number).join(" and ")}, limit${limits.length > 1 ? "s" : ""} of the possible range; numbers and intervals end there.`;
+
+  // A text next to a frame of a drawing, within some limits: at its right, at its left, or above or below it.
+  function noted(svg, lines, { left, right, top, bottom }, [west, east, north, south]) {
+    const width = 1.1 * d3.max(lines, pixels), tall = 16 * lines.length, [after, before] = [right + 12 + width <= east, left - 12 - width >= west], aside = after || before;
+    const middle = Math.max(west + width / 2, Math.min(east - width / 2, (left + right) / 2)), x = after ? right + 8 : before ? left - 8 : middle;
+    const beside = Math.max(north + 2, Math.min(south - tall - 2, (top + bottom - tall) / 2)), over = top - tall - 4 >= north ? top - tall - 4 : bottom + 4;
+    const label = d3.select(svg).append("text").attr("class", "noted").attr("text-anchor", after ? "start" : before ? "end" : "middle").attr("fill", "currentColor").attr("pointer-events", "none")
+      .attr("stroke", "var(--paper)").attr("stroke-width", 5).attr("stroke-linejoin", "round").attr("paint-order", "stroke").attr("font-weight", 600);
+    lines.forEach((line, at) => label.append("tspan").attr("x", x).attr("y", (aside ? beside : over) + 12 + 16 * at).text(line));
+  }
+
+  // A ring around a frame, of ink and paper, so that it is visible on all colours.
+  function ringed(svg, { left, right, top, bottom }) {
+    for (const [stroke, width] of [["var(--paper)", 4], ["var(--ink)", 2]])
+      d3.select(svg).append("rect").attr("class", "ring").attr("x", left).attr("y", top).attr("width", right - left).attr("height", bottom - top)
+        .attr("fill", "none").attr("stroke", stroke).attr("stroke-width", width).attr("pointer-events", "none");
+  }
+
   // What only a screen can do: paper leaves it out.
   const hint = (text) => element("span", { class: "more" }, ` ${text}`);
 
   // One sign and what it means; the signs are classes of the style sheet.
   const key = (sign, text) => element("span", { class: "key" }, element("span", { class: `swatch ${sign}` }), text);
   const legend = (...keys) => element("div", { class: "legend" }, ...keys.filter((one) => one));
-  const barsLegend = (query, known, some, dots) =>
-    legend(key(dots ? "dot" : "bar", "published number"), known && key("whisker", "95 % interval"), some && key(dots ? "hollow" : "hatch", `mostly noise: ${doubt(query)}`));
+  const barsLegend = (query, known, some, dots, limits = []) =>
+    legend(key(dots ? "dot" : "bar", "published number"), known && key("whisker", "95 % interval"), some && key(dots ? "hollow" : "hatch", `mostly noise: ${doubt(query)}`), limits.length && key("limit", bounded(limits)));
 
-  return { unsure, doubt, colouring, hatched, topmost, ranked, inOrder, hint, key, legend, barsLegend };
+  return { unsure, doubt, colouring, hatched, topmost, ranked, inOrder, limitsOf, bounded, noted, ringed, hint, key, legend, barsLegend };
 })());

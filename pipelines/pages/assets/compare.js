@@ -61,7 +61,7 @@
       const known = cells.filter((cell) => cell >= 0 || state.series.total);
       const windows = [...Array(count).keys()].reverse();
       const both = [last, Math.max(0, last - 1)].map((window, place) => [
-        choice(place ? "Compared with" : "Number", known, name, known[0]),
+        choice(place ? "Compared with" : "Number", known, name, query.picture?.shares ? query.open : known[0]),
         choice("When", windows, (one) => when(state.series, one), window),
       ]);
       state.chosen = both.map((pair) => pair.map(([select]) => select));

@@ -1,7 +1,7 @@
 // Two ordered keys: a heat map for a window; of longitude and latitude in their proportions, over an outline if there is one.
 "use strict";
 slackwater.pictures.map = (query, { choose }) => {
-  const { data, element, number, widest, readable, told, colouring, unsure, doubt, hatched, topmost, hint, key, legend, named, boxed } = slackwater;
+  const { data, element, number, widest, readable, told, colouring, unsure, doubt, hatched, topmost, ringed, noted, hint, key, legend, named, boxed } = slackwater;
   const { axes, across, tall } = query.picture, up = 1 - across, sizes = axes.map((axis) => axis.labels.length);
   const [columns, rows] = [sizes[across] - 2, sizes[up] - 2], count = sizes[0] * sizes[1];
   // Places of the drawing go along rows, from the lowest one up; cells outside of the edges are not drawn.
@@ -29,13 +29,6 @@ slackwater.pictures.map = (query, { choose }) => {
     d3.select(svg).append("path").attr("class", "outline").attr("d", path.toString()).attr("clip-path", `url(#${clip})`).attr("fill", "none").attr("stroke", "var(--ink)").attr("stroke-width", 1.2).attr("pointer-events", "none");
   }
 
-  // A ring around the largest square, of ink and paper, so that it is visible on all colours.
-  function ringed(svg, { x1, x2, y1, y2 }, x, y) {
-    for (const [stroke, width] of [["var(--paper)", 4], ["var(--ink)", 2]])
-      d3.select(svg).append("rect").attr("class", "ring").attr("x", x.apply(x1)).attr("y", y.apply(y2)).attr("width", x.apply(x2) - x.apply(x1)).attr("height", y.apply(y1) - y.apply(y2))
-        .attr("fill", "none").attr("stroke", stroke).attr("stroke-width", width).attr("pointer-events", "none");
-  }
-
   // The squares of a choice, each with its name and line, for the main message.
   const items = ({ series, choice }) => places.map((place) => {
     const cell = choice * count + cellOf(place);
@@ -45,8 +38,8 @@ slackwater.pictures.map = (query, { choose }) => {
   // Published cells that are not drawn: those below and above the edges, with their sum.
   function beyond({ series, window, choice }) {
     const { cells, why, lines } = series.outside;
-    const said = `Not on the map: ${number(cells)} cells below or above its edges`;
-    return element("p", { class: "note" }, lines ? `${said}, with a sum of ${told(series, lines[choice], window)}. ${why ?? ""}` : `${said}. ${why}`);
+    const said = `${number(cells)} further cells are below or above the listed ranges of ${axes[0].key} and ${axes[1].key}, so they have no place on the map`;
+    return element("p", { class: "note" }, lines ? `${said}; their sum is ${told(series, lines[choice], window)}. ${why ?? ""}` : `${said}. ${why}`);
   }
 
   const draw = (state, room, title, printed) => {
@@ -79,7 +72,11 @@ slackwater.pictures.map = (query, { choose }) => {
       frame.attr("visibility", "visible").attr("x", x1).attr("y", y1).attr("width", x2 - x1).attr("height", y2 - y1);
     }
     const top = topmost(query, drawn.map((place) => ({ place, line: line(place) })), window);
-    if (top) ringed(svg, edges(top.place), x, y);
+    if (top) {
+      const { x1, x2, y1, y2 } = edges(top.place), box = { left: x.apply(x1), right: x.apply(x2), top: y.apply(y2), bottom: y.apply(y1) };
+      ringed(svg, box);
+      noted(svg, [told(series, top.line, window)], box, [left, left + width, 10, height + 10]);
+    }
     const within = (edge, value, size) => Math.max(0, Math.min(size - 1, d3.bisectRight(edge, value) - 1));
     const name = (place) => sides(place).map((cell, at) => `${axes[at].key} ${axes[at].labels[cell]}`).join(", ");
     const numbers = readable(svg, {
@@ -96,9 +93,9 @@ slackwater.pictures.map = (query, { choose }) => {
       },
     });
     const merged = query.picture.merged > 1 ? ` Each square adds up ${query.picture.merged} by ${query.picture.merged} cells; its interval is that of the sum.` : "";
-    const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top && key("ring", "largest"), data.outline && tall && key("line", "outline"));
+    const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top && key("ring", "largest cell, with its 95\u00a0% interval"), data.outline && tall && key("line", "outline"));
     return [[...numbers, keys, beyond(state), element("p", { class: "note" },
-      `${axes[across].key} to the right, ${axes[up].key} upwards.${merged} ${tone.how}`, hint("Drag over squares, or hold shift with an arrow key, for their sum with its interval."))]];
+      `${axes[across].key} to the right, ${axes[up].key} upwards.${merged} ${tone.how}`, hint("Drag over squares, or hold shift with an arrow key, for their sum with its interval."), ...(tall && !data.outline ? [hint("slackwater report --outline FILE draws lines over the map, such as the limits of a city.")] : []))]];
   };
   return Object.assign(draw, { items });
 };

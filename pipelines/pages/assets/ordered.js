@@ -1,14 +1,17 @@
 // One ordered key: a histogram with error bars for a window, and all windows as a heat map of cells by time.
 "use strict";
 slackwater.pictures.ordered = (query, { choose }) => {
-  const { element, number, scaled, widest, readable, label, span, when, told, ticks, colouring, unsure, doubt, hatched, topmost, hint, key, legend, barsLegend, named, boxed } = slackwater;
+  const { element, number, scaled, widest, readable, label, span, when, told, ticks, colouring, unsure, doubt, hatched, topmost, ringed, noted, hint, key, legend, barsLegend, named, boxed } = slackwater;
   const [axis] = query.picture.axes, count = axis.labels.length, inner = count - 2;
   // From where to where a cell is drawn, in steps; those outside of the edges stand apart.
   const sides = (cell) => (cell === 0 ? [-1.6, -0.6] : cell === count - 1 ? [inner + 0.6, inner + 1.6] : [cell - 1, cell]);
   const middle = (cell) => d3.mean(sides(cell));
   const nearestCell = (place) => d3.leastIndex(d3.range(count), (cell) => Math.abs(middle(cell) - place));
 
-  // As many edges as fit; the names of the cells outside are on a second line.
+  // The cells below and above the edges, in words.
+  const [beneath, over] = [`${axis.key} below ${axis.texts[0]}`, `${axis.key} ${axis.texts.at(-1)} or more`];
+
+  // As many edges as fit.
   function edges(room) {
     const step = room / (inner + 3.6), wide = widest(axis.texts) + 10;
     const every = [1, 2, 5, 10, 20, 25, 50, 100].find((one) => one * step >= wide) ?? inner;
@@ -39,8 +42,10 @@ slackwater.pictures.ordered = (query, { choose }) => {
         Plot.ruleX(known, { x: middle, y1: (cell) => line(cell).lo[window], y2: (cell) => line(cell).hi[window], stroke: "var(--ink)", strokeWidth: 1.4 }),
       ],
     });
-    for (const [cell, text] of [[0, "below"], [count - 1, "above"]])
-      d3.select(svg).append("text").attr("x", svg.scale("x").apply(middle(cell))).attr("y", height - 8).attr("text-anchor", "middle").attr("fill", "currentColor").text(text);
+    // The names of the cells outside of the edges are below them, on a second line.
+    const fits = (text) => widest([text]) < (room - marginLeft - 24) / 2 - 6;
+    for (const [cell, anchor, texts] of [[0, "start", [beneath, "below"]], [count - 1, "end", [over, "above"]]])
+      d3.select(svg).append("text").attr("x", svg.scale("x").apply(sides(cell)[anchor === "end" ? 1 : 0])).attr("y", height - 8).attr("text-anchor", anchor).attr("fill", "currentColor").text(texts.find(fits) ?? texts[1]);
     d3.select(svg).selectAll('[fill="black"]').attr("fill", hatched(svg)).attr("stroke", "var(--hatch)");
     const x = svg.scale("x");
     const frame = d3.select(svg).append("rect").attr("y", 10).attr("height", height - 50).attr("fill", "currentColor").attr("fill-opacity", 0.08)
@@ -62,6 +67,13 @@ slackwater.pictures.ordered = (query, { choose }) => {
     return [...drawn, barsLegend(query, known.length > 0, !bars.every(sure)), ...scale];
   }
 
+  // The largest number of all windows, and how many other numbers may be as large.
+  function largestOfAll({ series, choice }, lines, { line, cell }, window) {
+    const low = line.lo[window], others = low === null ? 0 : d3.sum(lines, (one) => d3.sum(one.hi, (high, at) => +(high !== null && high >= low && (one !== line || at !== window))));
+    const alike = low === null ? "" : others ? ` The interval${others > 1 ? "s" : ""} of ${number(others)} other number${others > 1 ? "s" : ""} overlap${others > 1 ? "" : "s"} this one.` : " No other interval overlaps this one.";
+    return `Largest of all windows: ${named(query, choice * count + cell)}, ${when(series, window)}: ${told(series, line, window)}.${alike}`;
+  }
+
   // All windows: a picture with a pixel for each number, so that many are quick to draw.
   function overTime(state, room, printed) {
     const { series, choice } = state, windows = series.cells[0].v.length;
@@ -75,7 +87,7 @@ slackwater.pictures.ordered = (query, { choose }) => {
     }));
     const starts = d3.range(windows).map((window) => span(series, window)[1]), height = Math.max(160, Math.min(printed ? 220 : 300, count * 14 + 44));
     const steps = axis.texts.filter((_, at) => at % Math.ceil((inner + 1) / Math.max(2, Math.floor(height / 30))) === 0);
-    const left = Math.max(46, widest([...steps, "below", "above"]) + 14);
+    const left = Math.max(46, widest(steps) + 14);
     const dates = ticks(series, starts, ((room - left - 24) * Math.max(1, windows - 1)) / windows), at = d3.scaleLinear(starts.length > 1 ? starts : [starts[0], +starts[0] + 1], d3.range(Math.max(2, windows))).clamp(true);
     const places = steps.map((text) => axis.texts.indexOf(text));
     const svg = Plot.plot({
@@ -91,14 +103,17 @@ slackwater.pictures.ordered = (query, { choose }) => {
     const some = lines.some((one) => one.v.some((value, window) => value !== null && unsure(query, one, window)));
     if (some) d3.select(svg).insert("rect", ":first-child").attr("x", x.apply(0)).attr("y", y.apply(inner + 1)).attr("width", width).attr("height", tall).attr("fill", hatched(svg));
     const tops = d3.range(windows).map((window) => topmost(query, lines.map((line, cell) => ({ line, cell })), window));
-    const last = d3.greatest(d3.range(windows).filter((window) => tops[window]), (one, other) => tops[one].line.v[one] - tops[other].line.v[other]) ?? 0, top = [tops[last]?.cell ?? 0, last];
-    for (const [stroke, size] of [["var(--paper)", 4], ["var(--ink)", 2]])
-      d3.select(svg).append("rect").attr("class", "ring").attr("x", x.apply(top[1])).attr("y", y.apply(top[0])).attr("width", Math.max(4, width / windows)).attr("height", tall / count)
-        .attr("fill", "none").attr("stroke", stroke).attr("stroke-width", size).attr("pointer-events", "none");
+    const known = d3.range(windows).filter((window) => tops[window]), sure = known.filter((window) => !unsure(query, tops[window].line, window));
+    const at_top = d3.greatest(sure.length ? sure : known, (one, other) => tops[one].line.v[one] - tops[other].line.v[other]), top = tops[at_top];
+    if (top) {
+      const box = { left: x.apply(at_top), right: x.apply(at_top) + Math.max(4, width / windows), top: y.apply(top.cell), bottom: y.apply(top.cell) + tall / count };
+      ringed(svg, box);
+      noted(svg, [told(series, top.line, at_top), when(series, at_top)], box, [x.apply(0), x.apply(windows), y.apply(inner + 1), y.apply(-1)]);
+    }
     const frame = d3.select(svg).append("rect").attr("width", Math.max(3, width / windows)).attr("height", tall / count).attr("fill", "none")
       .attr("stroke", "var(--mark)").attr("stroke-width", 2).attr("pointer-events", "none").attr("visibility", "hidden");
     const numbers = readable(svg, {
-      summary: `${query.name}, ${series.label}: all windows, ${axis.key} upwards, time to the right.`,
+      summary: `${query.name}, ${series.label}: all windows, ${axis.key} upwards, time to the right. ${top ? largestOfAll(state, lines, top, at_top) : ""}`,
       count: windows * count,
       arrows: { ArrowLeft: -count, ArrowRight: count, ArrowUp: 1, ArrowDown: -1 },
       nearest: (across, down) => Math.max(0, Math.min(windows - 1, Math.floor(x.invert(across)))) * count + Math.max(0, Math.min(count - 1, Math.floor(y.invert(down)) + 1)),
@@ -109,15 +124,19 @@ slackwater.pictures.ordered = (query, { choose }) => {
       text: (place) => `${when(series, Math.floor(place / count))}, ${axis.key} ${axis.labels[place % count]}: ${told(series, lines[place % count], Math.floor(place / count))}`,
       choose: (place) => choose(choice * count + (place % count), Math.floor(place / count)),
     });
-    const keys = legend(...tone.legend(), some && key("hatch", doubt(query)), key("ring", "largest of all windows"));
-    return [element("figcaption", {}, `All windows: ${axis.key} by time`), ...numbers, keys, element("p", { class: "note" }, tone.how)];
+    const keys = legend(...tone.legend(), some && key("hatch", doubt(query)), top && key("ring", "largest of all windows, with its 95\u00a0% interval"));
+    const go = element("button", { type: "button", class: "more" }, "Show its window");
+    go.addEventListener("click", () => choose(choice * count + top.cell, at_top));
+    const shown = at_top === state.window ? [] : [" ", go];
+    return [element("figcaption", {}, `All windows: ${axis.key} by time`), ...(top ? [element("p", { class: "peak" }, largestOfAll(state, lines, top, at_top), ...shown)] : []),
+      ...numbers, keys, element("p", { class: "note" }, `The lowest row is ${beneath}, the highest one ${over}. ${tone.how}`)];
   }
 
   const items = ({ series, choice }) => d3.range(choice * count, (choice + 1) * count).map((cell) => ({ name: named(query, cell), line: series.cells[cell], cell }));
   const draw = (state, room, title, printed) => [
     [...histogram(state, room, title, printed), element("p", { class: "note" },
       query.picture.merged > 1 ? `Each bar adds up to ${query.picture.merged} cells.` : "", hint("Drag over bars, or hold shift with an arrow key, for their sum."))],
-    ...(state.series.cells[0].v.length > 1 ? [overTime(state, room, printed)] : []),
+    ...(state.series.cells[0].v.length > 1 ? [overTime(state, state.wide, printed)] : []),
   ];
   return Object.assign(draw, { items });
 };

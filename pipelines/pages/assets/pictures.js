@@ -1,7 +1,7 @@
 // What pictures of the cells of a window have in common: the main message, and sums over boxes with their intervals.
 "use strict";
 Object.assign(slackwater, (() => {
-  const { number, called: plainly, told, unsure, topmost } = slackwater;
+  const { number, called: plainly, isSum, told, unsure, topmost } = slackwater;
 
   // ---- words: as in pipelines/pages/pictures/message.py
 
@@ -17,7 +17,7 @@ Object.assign(slackwater, (() => {
     const { axes } = query.picture, listed = query.cells[cell].length - axes.length;
     const along = ({ key, labels, texts }, value) =>
       value === labels[0] ? `${key} below ${texts[0]}` : value === labels.at(-1) ? `${key} from ${texts.at(-1)}` : `${key} ${value}`;
-    const texts = query.cells[cell].map((value, at) => (at < listed ? value : along(axes[at - listed], value)));
+    const texts = query.cells[cell].map((value, at) => (at < listed ? value : along(axes[at - listed], value))).slice(isSum(query, cell) ? listed : 0);
     return texts.filter((text) => !query.part || text !== "all").join(", ");
   }
 
@@ -43,14 +43,15 @@ Object.assign(slackwater, (() => {
   const pair = (size, from, to) => from * size - (from * (from - 1)) / 2 + (to - from - 1);
 
   // Half width of the interval of a sum over a box; null if it is unknown (pipelines/pages/pictures/sums.py).
-  function halfWidth(picture, series, window, box) {
-    const { space, noise } = series.errors;
+  function halfWidth(picture, series, window, choice, box) {
+    const over = picture.summed && choice === 0, { space, noise } = over ? series.over : series.errors, sums = over ? picture.over : picture.sums;
     if (space === undefined || !noise[window]) return null;
-    const [table, inTime, share] = noise[window], of = picture.sums.spaces[space], { exact, boxes, spread } = picture.sums.tables[table];
+    const [table, inTime, share] = noise[window], of = sums.spaces[space], { exact, boxes, spread } = sums.tables[table];
     const sizes = picture.axes.map((axis) => axis.labels.length);
     if (boxes) return boxes[pair(sizes[0], ...box[0])];
     let squares = 1, largest = 1;
     if (of.bounds) {
+      squares = of.times;
       box.forEach(([from, to], axis) => { squares *= of.bounds[axis][to] - of.bounds[axis][from]; });
       if (exact) return exact[squares];
       largest = 1 / squares;
@@ -76,7 +77,7 @@ Object.assign(slackwater, (() => {
     const sum = d3.sum(places, (place) => series.cells[first + place].v[window]);
     const where = axes.map((axis, at) => ranged(axis, ...box[at])).join(", ");
     const cells = `${number(places.length)} cell${places.length > 1 ? "s" : ""}, ${where}`;
-    const half = halfWidth(query.picture, series, window, box), unit = series.unit, round = (value, way) => way(value / unit) * unit;
+    const half = halfWidth(query.picture, series, window, choice, box), unit = series.unit, round = (value, way) => way(value / unit) * unit;
     const exact = (value) => number(+value.toPrecision(12));
     if (places.length === 1) return `${cells}: ${told(series, series.cells[first + places[0]], window)}`;
     if (series.errors.why && series.errors.unsummed) return `${cells}: ${series.errors.why}`;

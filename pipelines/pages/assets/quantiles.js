@@ -2,25 +2,29 @@
 "use strict";
 slackwater.pictures.quantiles = (query) => {
   const { element, number, scaled, widest, readable, label, quantile, moment, when, told, dates, POINTS, thinnest, apart } = slackwater;
-  const { shares, key } = query.picture;
+  const { shares, key } = query.picture, middleShare = shares.includes(0.5) ? 0.5 : shares[0];
   const short = (share) => (share === 0.5 ? "median" : `${number(100 * share)} %`);
   const rest = (cell) => label(query.cells[cell].filter((_, at) => at !== key));
   const groups = [...d3.group(query.cells.keys(), rest).values()];
 
+  // How the middle quantile changed (pipelines/pages/pictures/message.py).
   function changed(series, place, window) {
-    const share = shares.includes(0.5) ? 0.5 : shares[0], line = series.cells[groups[place].find((cell) => +query.cells[cell][key] === share)];
-    const said = [`${quantile(share)}: ${told(series, line, window)}.`];
-    if (window && [line.v, line.lo].every((of) => of[0] !== null && of[window] !== null)) {
-      // Both 95 % intervals hold at once with at least 90 % probability, and so does this one of the difference.
-      const round = (end) => +end.toFixed(6) + 0, value = round(line.v[window] - line.v[0]);
-      const [low, high] = [round(line.lo[window] - line.hi[0]), round(line.hi[window] - line.lo[0])];
-      said.push(`In the first window shown: ${told(series, line, 0)}. Difference: ${value > 0 ? "+" : ""}${number(value)} (90 % interval ${number(low)} to ${number(high)}), ${low <= 0 && high >= 0 ? "not " : ""}larger than the noise.`);
-    }
-    return said.join(" ");
+    const line = series.cells[groups[place].find((cell) => +query.cells[cell][key] === middleShare)], name = quantile(middleShare);
+    const at = (one) => `${told(series, line, one)} ${series.kind === "level" ? "at" : "for"} ${when(series, one)}`;
+    const known = (one) => line.v[one] !== null && line.lo[one] !== null, round = (end) => +end.toFixed(6) + 0;
+    // Both 95 % intervals hold at once with at least 90 % probability, and so does this one of the difference.
+    const difference = (one) => {
+      const value = round(line.v[window] - line.v[one]), [low, high] = [round(line.lo[window] - line.hi[one]), round(line.hi[window] - line.lo[one])];
+      return [`${value > 0 ? "+" : ""}${number(value)} (90 % interval ${number(low)} to ${number(high)})`, low <= 0 && high >= 0 ? "may be noise alone" : "more than the noise explains"];
+    };
+    if (!window || !known(0) || !known(window)) return [`${name}: ${at(window)}.`];
+    const [value, answer] = difference(0), said = [`Change of the ${name.toLowerCase()}: ${value}, from ${at(0)} to ${at(window)}; ${answer}.`];
+    if (window > 1 && known(window - 1)) said.push(`Since the window before: ${difference(window - 1)[0]}, from ${told(series, line, window - 1)}; ${difference(window - 1)[1]}.`);
+    return [...said, "No exact interval of such a difference is known: these follow from the intervals of both numbers, and are wider than needed."];
   }
 
   // Bands that are next to each other differ: the median is the darkest, and two colours take turns on both sides of it.
-  const middle = shares.includes(0.5) ? shares.indexOf(0.5) : -1;
+  const middle = shares.indexOf(0.5);
   const tone = (at) => (at === middle ? "var(--accent)" : `var(--fan-${(at + (at > middle ? 1 : 0)) % 2})`);
 
   function fan({ series, choice }, room, title, printed) {
@@ -50,14 +54,16 @@ slackwater.pictures.quantiles = (query) => {
       d3.select(svg).append("text").attr("x", room - right + 6).attr("y", low).attr("fill", tone(at)).attr("text-anchor", "start").text(names[at]);
     });
     const cursor = d3.select(svg).append("line").attr("y1", 10).attr("y2", height - 34).attr("stroke", "currentColor").attr("stroke-dasharray", "2 2").attr("visibility", "hidden");
-    return readable(svg, {
+    const drawn = readable(svg, {
       summary: title, count: windows,
       nearest: (left) => d3.leastIndex(points, (window) => Math.abs(x.apply(time(window)) - left)),
       mark: (window) => (window === null ? cursor.attr("visibility", "hidden") : cursor.attr("visibility", "visible").attr("x1", x.apply(time(window))).attr("x2", x.apply(time(window)))),
       text: (window) => `${when(series, window)}: ${lines.map((line, at) => `${short(shares[at])} ${told(series, line, window)}`).join("; ")}`,
     });
+    const start = axis.y.domain[0] > 0 || axis.y.domain[1] < 0 ? " The vertical axis does not start at 0." : "";
+    return [...drawn, element("p", { class: "note" }, `Lines: quantiles. Bands of the same colour: their 95 % intervals, each alone. An interval ends at edges of cells, so it changes in steps.${start}`)];
   }
 
-  const draw = (state, room, title, printed) => [[...fan(state, room, title, printed), element("p", { class: "note" }, "Lines: quantiles. Bands of the same colour: their 95 % intervals, each alone. An interval ends at edges of cells, so it changes in steps.")]];
+  const draw = (state, room, title, printed) => [fan(state, room, title, printed)];
   return Object.assign(draw, { choices: groups.map(([cell]) => rest(cell)), whole: true, message: (state) => changed(state.series, state.choice, state.window) });
 };

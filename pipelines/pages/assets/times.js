@@ -7,10 +7,13 @@ Object.assign(slackwater, (() => {
 
   const label = (cell) => cell.join(", ");
   const quantile = (share) => (share === 0.5 ? "Median" : `${number(100 * share)} % quantile`);
+  // Whether a cell of a picture is a sum over all values of the listed keys.
+  const isSum = ({ picture, cells }, cell) => Boolean(picture?.summed && cell < cells.length / picture.choices.length);
   // The name of a cell (pipelines/report/parts.py): without keys that are added up over, and quantiles in words.
   function called(query, cell) {
     const { shares, key } = query.picture ?? {}, texts = query.cells[cell];
-    const kept = texts.map((text, at) => (shares && at === key ? quantile(+text).toLowerCase() : text)).filter((text) => !query.part || text !== "all");
+    const listed = isSum(query, cell) ? texts.length - query.picture.axes.length : 0;
+    const kept = texts.slice(listed).map((text, at) => (shares && at === key ? quantile(+text).toLowerCase() : text)).filter((text) => !query.part || text !== "all");
     return label(kept) || (texts.length ? "all cells together" : query.name);
   }
   const daily = (series) =>
@@ -91,5 +94,5 @@ Object.assign(slackwater, (() => {
     return { ...fitted(marks, length, width), dated: whole ? "" : `Each ${unit} is the ${{ date: ["last day", "first day"], time: ["end", "start"] }[unit][+steps]} of a window.` };
   }
 
-  return { label, quantile, called, daily, stepped, moment, told, toldWhole, ticks, dates, POINTS };
+  return { label, quantile, isSum, called, daily, stepped, moment, told, toldWhole, ticks, dates, POINTS };
 })());

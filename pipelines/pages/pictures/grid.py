@@ -1,7 +1,7 @@
 """Cells of ordered keys as a page has them: listed keys first, adjacent cells merged if they are too many."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from pipelines.pages.numbers import Floats, Numbers
 from pipelines.pages.pictures.base import Pictured
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query
+from transforms.release.marginal_tables import ALL
 
 Ints = NDArray[np.int64]
 
@@ -26,11 +27,18 @@ class BoxGrid:
         query: The query.
         choices: Combinations of listed values, as places among all of them, int64 [choices].
         bounds: For each ordered key the first cell of each box, and the end of the last one, int64 [boxes + 1].
+        summed: Whether the sum over all combinations of listed values is a further choice, the first one.
     """
 
     query: Query
     choices: Ints
     bounds: tuple[Ints, ...]
+    summed: bool = False
+
+    @property
+    def count(self) -> int:
+        """Number of choices."""
+        return len(self.choices) + self.summed
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -49,11 +57,13 @@ class BoxGrid:
         grid = values.reshape(len(values), *(len(key) for _, key in self.query.by))
         grid = np.moveaxis(grid, last, range(-len(last), 0))
         combinations = math.prod(len(listed) for _, listed in self.query.listed)
-        grid = grid.reshape(len(values), combinations, *grid.shape[-len(last) :])[:, self.choices]
+        grid = grid.reshape(len(values), combinations, *grid.shape[-len(last) :])
+        whole = [grid.sum(axis=1, keepdims=True)] if self.summed else []
+        grid = np.concatenate([*whole, grid[:, self.choices]], axis=1)
         for axis, bounds in enumerate(self.bounds, start=2):
             if self.merged > 1:
                 grid = np.add.reduceat(grid, bounds[:-1], axis=axis)
-        return grid.reshape(len(values), len(self.choices) * math.prod(self.shape))
+        return grid.reshape(len(values), self.count * math.prod(self.shape))
 
     def labels(self) -> list[list[str]]:
         """Return the value of each key, listed ones first, of each choice and box."""
@@ -64,8 +74,8 @@ class BoxGrid:
         return [[*choice, *box] for choice in self.choice_labels() for box in boxes]
 
     def choice_labels(self) -> list[list[str]]:
-        """Return the listed values of each choice."""
-        found: list[list[str]] = []
+        """Return the listed values of each choice; of the sum over all of them, `ALL` for each key."""
+        found: list[list[str]] = [[ALL] * len(self.query.listed)] if self.summed else []
         sizes = [len(values) for _, values in self.query.listed]
         for choice in self.choices.tolist():
             at = np.unravel_index(choice, sizes) if sizes else ()
@@ -86,6 +96,7 @@ class BoxGrid:
             ],
             "choices": self.choice_labels(),
             "merged": self.merged,
+            "summed": self.summed,
         }
 
 
@@ -109,12 +120,13 @@ def _edges(key: OrderedKey, bounds: Ints) -> list[float]:
     return (edges / 1000 if key.moments else edges).tolist()
 
 
-def grid_of(subject: Pictured, room: int) -> BoxGrid | None:
+def grid_of(subject: Pictured, room: int, *, summed: bool = False) -> BoxGrid | None:
     """Return the boxes that a page shows; None if they must merge cells that cannot be added up.
 
     Args:
         subject: Numbers of a query with ordered keys.
         room: Most boxes of one window, over all combinations of listed values.
+        summed: Whether the sum over all listed values has known intervals.
     """
     query = subject.query
     lengths, listed = [len(key) for _, key in query.ordered], math.prod(len(values) for _, values in query.listed)
@@ -125,12 +137,12 @@ def grid_of(subject: Pictured, room: int) -> BoxGrid | None:
     if size > 1 and len(query.measure.components) > 1:
         return None
     bounds = tuple(np.array([0, *range(1, length - 1, size), length - 1, length]) for length in lengths)
-    grid = BoxGrid(query=query, choices=np.arange(listed), bounds=bounds)
+    grid = BoxGrid(query=query, choices=np.arange(listed), bounds=bounds, summed=summed and listed > 1)
     count = max(1, room // math.prod(grid.shape))
     if count >= listed:
         return grid
-    sizes = grid.sums(np.abs(np.nan_to_num(_last(subject.numbers[0])))).reshape(listed, -1).sum(axis=1)
-    return BoxGrid(query=query, choices=np.sort(np.argsort(-sizes, kind="stable")[:count]), bounds=bounds)
+    sizes = grid.sums(np.abs(np.nan_to_num(_last(subject.numbers[0])))).reshape(grid.count, -1).sum(axis=1)
+    return replace(grid, choices=np.sort(np.argsort(-sizes[int(grid.summed) :], kind="stable")[:count]))
 
 
 def _last(numbers: Numbers) -> Floats:

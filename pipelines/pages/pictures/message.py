@@ -6,8 +6,10 @@ It reads the data of the page, so that it says what the chart shows; `assets/pic
 from collections.abc import Sequence
 from typing import Any
 
+from pipelines.pages.pictures.quantiles import middle_share
 from pipelines.pages.pictures.table import PICTURES
 from privacy.counted import counted
+from transforms.common.dates import number_name
 from transforms.release.marginal_tables import ALL
 
 
@@ -26,11 +28,12 @@ def message(
     if picture is None or not shown["cells"] or not shown["cells"][0]["v"]:
         return []
     if "shares" in picture:
-        return _of_quantiles(document, shown["cells"], window)
+        return _of_quantiles(document, shown, window)
     if "levels" in picture:
         return _of_tree(document, others, series, window)
     choices = picture.get("choices", []) if "axes" in picture else []
-    among = f" of {', '.join(choices[picture['choice']])}" if len(choices) > 1 else ""
+    whole = len(choices) < 2 or (picture["summed"] and not picture["choice"])
+    among = "" if whole else f" of {', '.join(choices[picture['choice']])}"
     return _largest(document, shown, _drawn(document, shown), PICTURES[picture["kind"]].largest + among, window)
 
 
@@ -54,7 +57,10 @@ def _named(document: dict[str, Any], place: int) -> str:
     """Return the name of a cell, of ordered keys with the key, and without keys that are added up over."""
     texts, axes = document["cells"][place], document["picture"].get("axes", [])
     listed = len(texts) - len(axes)
-    named = texts[:listed] + [_along(axis, text) for axis, text in zip(axes, texts[listed:], strict=True)]
+    summed = document["picture"].get("summed") and place < len(document["cells"]) // len(document["picture"]["choices"])
+    named = ([] if summed else texts[:listed]) + [
+        _along(axis, text) for axis, text in zip(axes, texts[listed:], strict=True)
+    ]
     kept = [text for text in named if not document["part"] or text != ALL]
     return ", ".join(kept) or ("all cells together" if texts else document["name"])
 
@@ -163,22 +169,56 @@ def quantile_name(share: float) -> str:
     return "Median" if share == 0.5 else f"{100 * share:g} % quantile"
 
 
-def _of_quantiles(document: dict[str, Any], cells: Sequence[dict[str, Any]], window: int) -> list[str]:
+def _of_quantiles(document: dict[str, Any], shown: dict[str, Any], window: int) -> list[str]:
     """Return how the median changed, or the first quantile if there is no median."""
-    shares, key = document["picture"]["shares"], document["picture"]["key"]
-    share = 0.5 if 0.5 in shares else shares[0]
-    place = next(at for at, label in enumerate(document["cells"]) if float(label[key]) == share)
-    line = cells[place]
-    said = [f"{quantile_name(share)}: {told(line, window)}."]
-    if window % len(line["v"]) and None not in (line[name][at] for name in ("v", "lo") for at in (0, window)):
-        low, high = line["lo"][window] - line["hi"][0], line["hi"][window] - line["lo"][0]
-        change, real = _number(line["v"][window] - line["v"][0]), not low <= 0 <= high
-        sign = "" if change.startswith("-") or change == "0" else "+"
-        said.append(
-            f"In the first window shown: {told(line, 0)}. Difference: {sign}{change} (90 % interval "
-            f"{_number(low)} to {_number(high)}), {'' if real else 'not '}larger than the noise."
-        )
-    return said
+    share, key = middle_share(document["picture"]["shares"]), document["picture"]["key"]
+    line = shown["cells"][next(at for at, label in enumerate(document["cells"]) if float(label[key]) == share)]
+    window, name = window % len(line["v"]), quantile_name(share)
+    where = "at" if shown["kind"] == "level" else "for"
+
+    def numbered(one: int) -> str:
+        return f"{told(line, one)} {where} {_when(shown, one)}"
+
+    def known(one: int) -> bool:
+        return line["v"][one] is not None and line["lo"][one] is not None
+
+    if not window or not known(0) or not known(window):
+        return [f"{name}: {numbered(window)}."]
+    value, answer = _change(line, 0, window)
+    said = [f"Change of the {name.lower()}: {value}, from {numbered(0)} to {numbered(window)}; {answer}."]
+    if window > 1 and known(window - 1):
+        value, answer = _change(line, window - 1, window)
+        said.append(f"Since the window before: {value}, from {told(line, window - 1)}; {answer}.")
+    return [*said, DERIVED]
+
+
+DERIVED = (
+    "No exact interval of such a difference is known: these follow from the intervals of both numbers, and are wider "
+    "than needed."
+)
+"""What a reader must know about the intervals of differences of quantiles."""
+
+
+def _change(line: dict[str, Any], first: int, last: int) -> tuple[str, str]:
+    """Return the difference of two numbers of a line with its interval, and whether it is larger than the noise.
+
+    Both 95 % intervals hold at once with a probability of at least 90 %, and so does this one of the difference.
+    """
+    low, high = line["lo"][last] - line["hi"][first], line["hi"][last] - line["lo"][first]
+    change = _number(line["v"][last] - line["v"][first])
+    sign = "" if change.startswith("-") or change == "0" else "+"
+    answer = "may be noise alone" if low <= 0 <= high else "more than the noise explains"
+    return f"{sign}{change} (90 % interval {_number(low)} to {_number(high)})", answer
+
+
+def _when(shown: dict[str, Any], window: int) -> str:
+    """Return the window of a number, as the script writes it."""
+    if "spans" in shown:
+        start, _, end = shown["spans"][window]
+    else:
+        end = shown["first"] + window * shown["step"]
+        start = end - shown["width"]
+    return number_name(shown["kind"], round(start * 1000), round(end * 1000))
 
 
 def _overlapping(names: Sequence[str]) -> str:

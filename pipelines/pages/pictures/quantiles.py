@@ -1,9 +1,15 @@
 """Quantiles: a fan over time, each with its interval."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pipelines.pages.pictures.base import Picture, Pictured
 from transforms.release.quantile_tables import QUANTILE
+
+
+def middle_share(shares: Sequence[float]) -> float:
+    """Return the quantile that the page shows first: the median, or the first one."""
+    return 0.5 if 0.5 in shares else shares[0]
 
 
 def _suits(subject: Pictured) -> bool:

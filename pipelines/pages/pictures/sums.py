@@ -84,62 +84,83 @@ def noise_of(subject: Pictured, numbers: Numbers) -> list[NoiseInTime | None]:
     return _part(subject, numbers).noise_in_time(numbers.series, len(numbers.value), sampled)
 
 
-def half_widths_of(subject: Pictured, numbers: Numbers, grid: BoxGrid) -> Floats:
-    """Return the half widths of all boxes of a grid, [numbers, choices x boxes], in the measure's units."""
+def half_widths_of(subject: Pictured, numbers: Numbers, grid: BoxGrid, *, every: bool = False) -> Floats:
+    """Return the half widths of all boxes of a grid, [numbers, boxes], in the measure's units.
+
+    Args:
+        subject: Numbers of a query with ordered keys.
+        numbers: One series of it.
+        grid: The boxes.
+        every: Whether boxes add up all combinations of listed values, and not one of them.
+    """
     boxes: list[list[Range | None]] = [[]]
     for bounds in grid.bounds:
         pairs = list(zip(bounds.tolist(), bounds[1:].tolist(), strict=False))
         boxes = [[*box, pair] for box in boxes for pair in pairs]
-    of = of_boxes([_placed(subject.query, box) for box in boxes], _part(subject, numbers).along)
+    of = of_boxes([_placed(subject.query, box, every) for box in boxes], _part(subject, numbers).along)
     step, unknown_ = _step(subject), np.full(len(boxes), np.nan)
     rows = [unknown_ if one is None else half_widths(*one, of, CONFIDENCE) * step for one in noise_of(subject, numbers)]
-    return np.tile(np.array(rows).reshape(-1, len(boxes)), (1, len(grid.choices)))
+    return np.array(rows).reshape(-1, len(boxes))
 
 
-def half_widths_beyond(subject: Pictured, numbers: Numbers, grid: BoxGrid) -> Floats:
-    """Return the half widths of the sums of the cells beyond the edges of a map, [numbers, choices], as `answer` does.
+def half_widths_within(subject: Pictured, numbers: Numbers, grid: BoxGrid, *, outside: bool) -> Floats:
+    """Return the half widths of the sum of the cells of each choice, [numbers, choices], as `answer` does.
 
-    In the measure's units; not a number if unknown.
+    Args:
+        subject: Numbers of a query with ordered keys.
+        numbers: One series of it.
+        grid: The choices.
+        outside: Whether only cells beyond the edges of the ordered keys are added up, and not all cells.
+
+    Returns:
+        Half widths in the measure's units; not a number if unknown.
     """
-    query, found = subject.query, np.full((len(numbers.value), len(grid.choices)), np.nan)
+    query, found = subject.query, np.full((len(numbers.value), grid.count), np.nan)
     if unknown(subject, numbers) is not None or not len(numbers.value):
         return found
     names, sizes = [name for name, _ in query.by], [len(key) for _, key in query.by]
     ordered = [names.index(name) for name, _ in query.ordered]
-    edge = np.ones([sizes[at] for at in ordered])
-    edge[tuple(slice(1, -1) for _ in ordered)] = 0.0
+    added = np.ones([sizes[at] for at in ordered])
+    if outside:
+        added[tuple(slice(1, -1) for _ in ordered)] = 0.0
     sampled, wanted = [] if numbers.repeated is None else (~numbers.repeated).tolist(), np.arange(len(numbers.value))
     part = _part(subject, numbers)
-    for place, choice in enumerate(grid.choices.tolist()):
-        if place and not part.together:  # each cell has its own noise, so all choices have the same
-            found[:, place] = found[:, 0]
+    choices = [*([slice(None)] if grid.summed else []), *grid.choices.tolist()]
+    for place, choice in enumerate(choices):
+        if place > grid.summed and not part.together:  # each cell has its own noise: single choices have the same
+            found[:, place] = found[:, int(grid.summed)]
             continue
-        chosen = np.zeros([math.prod(sizes) // edge.size, *edge.shape])
-        chosen[choice] = edge
+        chosen = np.zeros([math.prod(sizes) // added.size, *added.shape])
+        chosen[choice] = added
         listed = [size for at, size in enumerate(sizes) if at not in ordered]
-        weights = np.moveaxis(chosen.reshape([*listed, *edge.shape]), range(-len(ordered), 0), ordered)
+        weights = np.moveaxis(chosen.reshape([*listed, *added.shape]), range(-len(ordered), 0), ordered)
         found[:, place] = part.sum_errors(numbers.series, weights.ravel(), wanted, None, sampled)[1] * _step(subject)
     return found
 
 
-def _placed(query: Query, box: Sequence[Range | None]) -> list[Range | None]:
-    """Return the cells of a box along each key of a query; None for any one listed value."""
+def _placed(query: Query, box: Sequence[Range | None], every: bool) -> list[Range | None]:
+    """Return the cells of a box along each key of a query; `every`: all listed values, otherwise None for any one."""
     sides = dict(zip([name for name, _ in query.ordered], box, strict=True))
-    return [sides.get(name) for name, _ in query.by]
+    listed = {name: (0, len(values)) for name, values in query.listed} if every else {}
+    return [(sides | listed).get(name) for name, _ in query.by]
 
 
 class SumErrors:
     """What the page needs for the errors of sums over boxes of the cells of one query.
+
+    Args:
+        every: Whether boxes add up all combinations of listed values, and not one of them.
 
     Attributes:
         spaces: Variances of sums over boxes, for each strategy over cells.
         tables: Half widths by number of cells or by spread, for each kind of noise.
     """
 
-    def __init__(self, subject: Pictured, grid: BoxGrid) -> None:
+    def __init__(self, subject: Pictured, grid: BoxGrid, *, every: bool = False) -> None:
         self.spaces: list[dict[str, Any]] = []
         self.tables: list[dict[str, Any]] = []
-        self._subject, self._grid = subject, grid
+        self._subject, self._grid, self._every = subject, grid, every
+        self._times = math.prod(len(values) for _, values in subject.query.listed) if every else 1
         self._of_along: list[Sequence[Along] | None] = []
         self._of_noise: list[tuple[object, ...]] = []
         self._left = EXACT
@@ -157,7 +178,7 @@ class SumErrors:
         along = _part(self._subject, numbers).along
         if along not in self._of_along:
             self._of_along.append(along)
-            self.spaces.append(_space(self._subject.query, self._grid, along))
+            self.spaces.append(_space(self._subject.query, self._grid, along, self._every, self._times))
         space = self._of_along.index(along)
         if not self.spaces[space]:
             return {"why": f"{INTERVALS_OF_CELLS}: those of sums would be too large for this page."}
@@ -191,7 +212,7 @@ class SumErrors:
         part, step, found = _part(self._subject, numbers), _step(self._subject), []
         for first, last in combinations(self._grid.bounds[0].tolist(), 2):
             chosen = np.zeros([len(key) for _, key in query.by])
-            chosen[tuple(slice(*(side or (0, 1))) for side in _placed(query, [(first, last)]))] = 1.0
+            chosen[tuple(slice(*(side or (0, 1))) for side in _placed(query, [(first, last)], self._every))] = 1.0
             _, (half,) = part.sum_errors(numbers.series, chosen.ravel(), np.array([window]), None, sampled)
             found.append(_above(float(half) * step))
         return found
@@ -201,7 +222,7 @@ class SumErrors:
         step = _step(self._subject)
         if distribution.stable:
             return {"spread": [[1, _above(step * half_width(distribution, np.ones(1), CONFIDENCE))]]}
-        sizes = set() if samples is None else _sizes(self._grid)
+        sizes = set() if samples is None else {one * self._times for one in _sizes(self._grid)}
         if sizes and samples and len(sizes) <= SIZES:
             each = {one: _above(step * weight * distribution.half_width(samples * one, CONFIDENCE)) for one in sizes}
             return {"exact": each}
@@ -222,40 +243,44 @@ def _sizes(grid: BoxGrid) -> set[int]:
     return found
 
 
-def _space(query: Query, grid: BoxGrid, along: Sequence[Along] | None) -> dict[str, Any]:
+def _space(query: Query, grid: BoxGrid, along: Sequence[Along] | None, every: bool, times: int) -> dict[str, Any]:
     """Return the variances of boxes if a node has variance 1, and the share of the largest node; empty if too large.
 
     Args:
         query: The query.
         grid: Boxes of the page.
         along: Strategies over cells along the axes; None if each cell has its own noise.
+        every: Whether boxes add up all combinations of listed values.
+        times: Number of these combinations that a box adds up.
     """
     if along is None:
-        return {"bounds": [one.tolist() for one in grid.bounds]}
+        return {"bounds": [one.tolist() for one in grid.bounds], "times": times}
     places, names, first = [], [name for name, _ in query.by], 0
     for one in along:
         places.append({name for name, _ in query.ordered} & set(names[first : first + len(one.shape)]))
         first += len(one.shape)
     if any(len(one) > 1 for one in places):
-        return _at_once(query, grid, along)
-    whole = of_boxes([[None] * len(query.by)], along)
+        return _at_once(query, grid, along, every)
+    whole = of_boxes([_placed(query, [None] * len(grid.bounds), every)], along)
     axes = []
     for place, bounds in enumerate(grid.bounds):
         pairs = list(combinations(bounds.tolist(), 2))
-        boxes = [_placed(query, [pair if at == place else None for at in range(len(grid.bounds))]) for pair in pairs]
+        sides = [[pair if at == place else None for at in range(len(grid.bounds))] for pair in pairs]
+        boxes = [_placed(query, side, every) for side in sides]
         found = of_boxes(boxes, along)
         squares = found.squares / (float(whole.squares[0]) if place else 1.0)
-        axes.append({"squares": [*map(_above, squares)], "largest": [*map(_above, found.largest)]})
+        largest = found.largest / (float(whole.largest[0]) if place else 1.0)
+        axes.append({"squares": [*map(_above, squares)], "largest": [*map(_above, largest)]})
     return {"axes": axes}
 
 
-def _at_once(query: Query, grid: BoxGrid, along: Sequence[Along]) -> dict[str, Any]:
+def _at_once(query: Query, grid: BoxGrid, along: Sequence[Along], every: bool) -> dict[str, Any]:
     """Return the variances of all boxes of two keys under one strategy, which are sums of covariances of the cells."""
     rows, columns = grid.shape
     if rows * (rows + 1) * columns * (columns + 1) // 4 > BOXES:
         return {}
     cells = list(product(*(zip(one.tolist(), one[1:].tolist(), strict=False) for one in grid.bounds)))
-    covariance = _covariance([_placed(query, box) for box in cells], query, along)
+    covariance = _covariance([_placed(query, box, every) for box in cells], query, along)
     table = covariance.reshape(rows, columns, rows, columns)
     for axis in range(4):
         table = np.insert(np.cumsum(table, axis=axis), 0, 0, axis=axis)
