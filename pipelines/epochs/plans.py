@@ -8,7 +8,9 @@ changed is restored from it.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pipelines.spec.document import document_of
 from pipelines.spec.durations import duration_text
+from pipelines.spec.errors import name_of
 from pipelines.spec.load import Spec
 from pipelines.store.commit import Commit
 from pipelines.store.kept_plan import KeptPlan, read_plan
@@ -18,6 +20,7 @@ from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
 from privacy.planning.promise import Promise
 from privacy.planning.spent import covered, proved
+from privacy.problems import RuleError
 from privacy.upward import shown
 from transforms.common.errors import RefusedError, SpecError
 from transforms.sources.inspection import rests_on
@@ -39,8 +42,23 @@ def plan_of(spec: Spec) -> Plan:
             adaptive_data=spec.privacy.adaptive_data,
         )
     except ValueError as error:
-        raise SpecError(f"{spec.path}: {error}") from None
+        raise SpecError(_in_spec(error, spec)) from None
     return replace(plan, conditions=(*plan.conditions, *rests_on(spec.changelog.source), *_of_events(spec)))
+
+
+def _in_spec(error: ValueError, spec: Spec) -> str:
+    """Return the message with file, line and key; without a line if it concerns no single query.
+
+    A query whose strategy is refused, and that has none itself, has the strategy of the spec.
+    """
+    names = [query.name for query in spec.queries]
+    match error:
+        case RuleError(path=("queries", str(name), *below)) if name in names:
+            document, place = document_of(str(spec.path), spec.text), ("queries", names.index(name), *below)
+            if below[:1] == ["strategy"] and place[:3] not in document.lines:
+                place = (*below,)
+            return f"{spec.path}:{document.line(place)}: {name_of(place)}: {error.message}"
+    return f"{spec.path}: {error}"
 
 
 def _of_events(spec: Spec) -> tuple[str, ...]:

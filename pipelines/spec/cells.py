@@ -1,6 +1,6 @@
 """The shape of `cells:` in a query: the purpose of its ordered cells, and which sums over cells get noise."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -13,6 +13,7 @@ from privacy.cells.table import OFFERS
 from privacy.checks import PROPORTION
 
 CellName = Annotated[str, BeforeValidator(one_of(OFFERS))]
+Purpose = Annotated[Workload | Literal["listed"], BeforeValidator(one_of((*get_args(Workload), "listed")))]
 
 
 class CellsSection(Section):
@@ -20,7 +21,7 @@ class CellsSection(Section):
 
     strategy: CellName = "auto"
     branching: Annotated[int, BRANCHING] | None = None
-    for_: Workload | Literal["listed"] = Field(default="cells", alias="for")
+    for_: Purpose = Field(default="cells", alias="for")
     height: Annotated[int, HEIGHT] | None = None
     splits: Annotated[FiniteNumber, PROPORTION] | None = None
 

@@ -4,7 +4,7 @@ spec.yaml:14: queries[0].publsh: unknown key; did you mean 'publish'?
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, get_args
 
@@ -58,7 +58,16 @@ _EXAMPLES = {
     "output.public": "public: releases/wards/public",
     "output.private": "private: releases/wards/private",
     "output.bigquery.estimates": "estimates: project.dataset.table",
+    "about.curator.settings.name": "name: of the organisation",
+    "about.curator.settings.type": "type: Government, Industry or Nonprofit",
+    "from": "from: 0, the start of the first range",
+    "to": "to: 100, the end of the last range",
+    "step": "step: 5, the length of each range",
+    "by": "by: [ward], the keys that the marginal keeps",
+    "weights": "weights: [1, 2], how much each window matters",
+    "policy": "policy: bd, the rule that decides when a window is sampled",
 }
+"""Examples of required keys, by their places, and for keys of sections at several places by their names."""
 
 
 def refuse(problems: Iterable[Problem]) -> None:
@@ -80,9 +89,9 @@ def refused(*above: str | int) -> Iterator[None]:
         refuse([((*above, *problem.path), problem.message)])
 
 
-def wrong(message: str) -> PydanticCustomError:
-    """Return the error that a validator raises to refuse the value that it checks."""
-    return PydanticCustomError(_RULES, "the spec breaks a rule", {"problems": [((), message)]})
+def wrong(message: str, *place: str | int) -> PydanticCustomError:
+    """Return the error that a validator raises to refuse the value that it checks, or the value at a place below it."""
+    return PydanticCustomError(_RULES, "the spec breaks a rule", {"problems": [(place, message)]})
 
 
 def describe(error: ValidationError, document: Document, model: type[BaseModel]) -> str:
@@ -125,8 +134,8 @@ def _messages(detail: ErrorDetails, model: type[BaseModel]) -> list[Problem]:
         return [((*place, *below), message) for below, message in context["problems"]]
     if kind == "missing":
         key = "".join("[]" if isinstance(step, int) else f".{step}" for step in place)
-        example = _EXAMPLES.get(key.removeprefix("."))
-        return [(place, f"missing; add {example}" if example else "missing; add it")]
+        example = _EXAMPLES.get(key.removeprefix(".")) or _EXAMPLES.get(str(place[-1]), "it")
+        return [(place, f"missing; add {example}")]
     if kind == "extra_forbidden":
         return [(place, _unknown_key(place, model))]
     if kind == "literal_error" and isinstance(detail["input"], str):
@@ -145,9 +154,16 @@ def _scalar(value: Any) -> bool:
 
 
 def _unknown_key(place: SpecPlace, model: type[BaseModel]) -> str:
-    known = _known_keys(place[:-1], model)
-    meant = nearest(str(place[-1]), known, alike=ALIKE)
-    if meant:
+    return unknown_key(str(place[-1]), _known_keys(place[:-1], model))
+
+
+def unknown_key(key: str, known: Sequence[str]) -> str:
+    """Return the message for a key that is not known.
+
+    >>> unknown_key("marginal", ["sliding", "marginals"])
+    "unknown key; did you mean 'marginals'?"
+    """
+    if meant := nearest(key, known, alike=ALIKE):
         return f"unknown key; did you mean {meant!r}?"
     return f"unknown key; the keys here are {', '.join(known)}"
 

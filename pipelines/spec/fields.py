@@ -82,7 +82,7 @@ EITHER = Discriminator(_word_or_settings)
 
 
 def _list_or_settings(value: Any) -> str:
-    if isinstance(value, list):
+    if not isinstance(value, dict | BaseModel):
         return "listed"
     given = value if isinstance(value, dict) else type(value).model_fields
     return next((tag for key, tag in _TAGS.items() if key in given), "settings")

@@ -3,6 +3,7 @@
 The published spec holds the nodes themselves, so that readers need no file.
 """
 
+import os
 from typing import Any
 
 import pyarrow as pa
@@ -36,9 +37,9 @@ def nodes_of_file(tree: dict[str, str]) -> tuple[Node, ...]:
     parents: dict[str, str | None] = {}
     for child, parent in zip(*_columns(path, tree["child"], tree["parent"]), strict=True):
         if child is None:
-            raise wrong(f"{path}: a row without {tree['child']}; name each child")
+            raise wrong(f"{path}: a row without {tree['child']}; name each child", "tree")
         if child in parents:
-            raise wrong(f"{path}: {show(child)} has two rows; each child has one parent")
+            raise wrong(f"{path}: {show(child)} has two rows; each child has one parent", "tree")
         parents[child] = parent
         below.setdefault(parent, []).append(child)
     tops = dict.fromkeys(name for name in below if name is not None and name not in parents)
@@ -46,12 +47,12 @@ def nodes_of_file(tree: dict[str, str]) -> tuple[Node, ...]:
 
     def node(name: str, depth: int) -> Node:
         if depth > MOST_LEVELS:
-            raise wrong(f"{path}: more than {MOST_LEVELS} levels below {show(top[0])}")
+            raise wrong(f"{path}: more than {MOST_LEVELS} levels below {show(top[0])}", "tree")
         return Node(name, tuple(node(child, depth + 1) for child in below.get(name, ())))
 
     found = tuple(node(name, 0) for name in top)
     if sum(map(_size, found)) < len(parents) + len(tops):
-        raise wrong(f"{path}: some nodes are below themselves; each needs a way to the top")
+        raise wrong(f"{path}: some nodes are below themselves; each needs a way to the top", "tree")
     return found
 
 
@@ -62,7 +63,11 @@ def plain(nodes: tuple[Node, ...]) -> list[Any]:
 
 def _columns(path: str, child: str, parent: str) -> tuple[list[str | None], list[str | None]]:
     try:
-        if path.endswith(".parquet"):
+        parquet = path.endswith(".parquet")
+        names = pq.read_schema(path).names if parquet else pyarrow.csv.open_csv(path).schema.names
+        if missing := [name for name in (child, parent) if name not in names]:
+            raise wrong(f"{path}: has no column {show(missing[0])}; it has {', '.join(names)}", "tree")
+        if parquet:
             table = pq.read_table(path, columns=[child, parent])
         else:
             types = dict.fromkeys((child, parent), pa.string())
@@ -73,10 +78,12 @@ def _columns(path: str, child: str, parent: str) -> tuple[list[str | None], list
                 ),
             )
         columns = [pc.cast(table.column(name), pa.string()).to_pylist() for name in (child, parent)]
-    except (OSError, KeyError, pa.ArrowException) as error:
-        raise wrong(
-            f"{path}: cannot be read as a table with {child} and {parent} ({str(error).splitlines()[0]})"
-        ) from None
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise wrong(f"{path}: cannot be read ({reason}); check the path, relative to where you run", "tree") from None
+    except pa.ArrowException as error:
+        problem = f"cannot be read as a table ({str(error).splitlines()[0]}); write CSV with commas, or Parquet"
+        raise wrong(f"{path}: {problem}", "tree") from None
     return columns[0], columns[1]
 
 

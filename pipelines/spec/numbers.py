@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from pipelines.spec.durations import duration_text
-from pipelines.spec.errors import refuse, wrong
+from pipelines.spec.errors import refuse, unknown_key, wrong
 from pipelines.spec.fields import (
     LIST_OR_SETTINGS,
     LISTED,
@@ -123,6 +123,8 @@ def _number(value: Any) -> Any:
         raise wrong(not_one_of(value, (*_PLAIN, "sliding")))
     if not isinstance(value, str | dict):
         raise wrong(f"expected one of {', '.join(_PLAIN)} or {{sliding: 7d}}, not {show(value)}")
+    if isinstance(value, dict) and not value.keys() & _SECTIONS and (unknown := [*value.keys() - {"every"}]):
+        raise wrong(unknown_key(str(unknown[0]), _SECTIONS), str(unknown[0]))
     return value
 
 
@@ -141,6 +143,9 @@ MADE_OF_CELLS: dict[str, tuple[type[MadeOfCells], str]] = {
     "marginals": (MarginalsSection, "{marginals: [[]]}"),
 }
 """Sections of numbers that are made from the cells of other numbers in the same list, each with an example."""
+
+
+_SECTIONS = ("sliding", *MADE_OF_CELLS)
 
 
 def _once(numbers: list[PublishedNumber]) -> list[PublishedNumber]:

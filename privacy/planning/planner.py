@@ -204,7 +204,7 @@ def _lacking(task: PlanningTask) -> RuleError:
             f"{choice.name} has no room for 16 million entries with these bounds and cells; use narrower bounds, "
             "another strategy over cells, or tree"
         )
-    return RuleError(f"no {choice.name} of this shape fits into the schedule")
+    return RuleError(f"no {choice.name} of this shape fits into the schedule; leave out some of its settings")
 
 
 def _asked(task: PlanningTask) -> Needs:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.epochs.plans import plan_of
+from pipelines.spec.load import load
 from tests.releases.make import HEAD, SPECS
+from transforms.common.errors import SpecError
 
 PRINTED = """
 import json, sys
@@ -69,3 +72,22 @@ def test_each_machine_computes_the_same_plans_and_alternatives(tmp_path: Path) -
     assert [child.returncode for child in children] == [0, 0]
     assert printed[0].count("\n") > len(paths)
     assert printed[1] == printed[0]
+
+
+TREE = "strategy: {tree: {branching: 16, height: 9}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [(f"{HEAD}{TREE}\n{PLANNED}", "12: strategy"), (f"{HEAD}{PLANNED}    {TREE}", "21: queries[1].strategy")],
+    ids=["of the spec", "of a query"],
+)
+def test_a_strategy_that_does_not_fit_is_reported_with_its_line(tmp_path: Path, text: str, place: str) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(text.replace("    cells: {for: ranges}\n", ""))
+
+    with pytest.raises(SpecError) as caught:
+        plan_of(load(path))
+
+    reason = "no tree of this shape fits into the schedule; leave out some of its settings"
+    assert str(caught.value) == f"{path}:{place}: {reason}"

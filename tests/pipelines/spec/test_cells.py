@@ -57,6 +57,11 @@ def test_cells_are_optimised_for_published_ranges_by_default(tmp_path):
     [
         ("{for: ranges}", [(", age: {from: 0, to: 100, step: 5}", "")], "for keys whose cells have an order"),
         ("{for: cells}", [], "states only defaults"),
+        (
+            "{for: range}",
+            [],
+            r"for: expected one of cells, prefixes, ranges, listed, not 'range'; did you mean 'ranges'",
+        ),
         ("{for: listed}", [], "for: listed is for ranges that are published"),
         ("{branching: 4, for: ranges}", [], "of a tree; add strategy: tree"),
         ("{for: medians}", [], "cells, prefixes"),

@@ -262,6 +262,21 @@ BROKEN = [
         "21: queries[0].publish: expected one of change, level, entered, left or {sliding: 7d}, not 3",
     ),
     ("[level, change]", "[null]", "21: queries[0].publish[0]: expected one of change, level, entered, left or {sli"),
+    (
+        "[level, change]",
+        "[level, {marginals: [ward]}]",
+        "21: queries[0].publish[1].marginals[0]: expected a list, not 'ward'",
+    ),
+    (
+        "[level, change]",
+        "[level, {marginal: [[]]}]",
+        "21: queries[0].publish[1].marginal: unknown key; did you mean 'marginals'?",
+    ),
+    (
+        "[level, change]",
+        "[level, {zzz: []}]",
+        "21: queries[0].publish[1].zzz: unknown key; the keys here are sliding, quantiles, ranges, marginals",
+    ),
     ("[level, change]", "[{}]", "21: queries[0].publish[0].sliding: missing; add sliding: 7d, the width"),
     ("[level, change]", "{every: 1d}", "21: queries[0].publish.sliding: missing; add sliding: 7d, the width"),
     ("[level, change]", "[{sliding: 7}]", "21: queries[0].publish[0].sliding: expected a duration such as 1d, not 7"),

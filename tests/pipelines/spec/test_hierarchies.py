@@ -88,8 +88,10 @@ def test_rows_that_are_no_tree_are_refused(
     if message is None:
         assert dict(loaded(tmp_path, tree).queries[0].by)["ward"] == ("b",)
         return
-    with pytest.raises(SpecError, match=message):
+    with pytest.raises(SpecError, match=rf"by\.ward\.tree: .*{message}"):
         loaded(tmp_path, tree)
+    with pytest.raises(SpecError, match=r"tree: .*has no column 'kid'; it has child, parent"):
+        loaded(tmp_path, tree.replace("child: child", "child: kid"))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_rows_that_are_no_tree_are_refused(
         (
             "{path: places.csv, child: town, parent: state}",
             [],
-            "places.csv: cannot be read as a table with town",
+            r"by\.\w+\.tree: places.csv: cannot be read \(No such file or directory\); check the path",
         ),
         ("[a, b]", [], "tree: has no inner node"),
         ("{A: [a], B: []}", [], r"tree\.B: has no values"),

@@ -65,7 +65,7 @@ def test_one_number_written_in_two_ways_is_one_spec(tmp_path: Path) -> None:
         ("{from: 5, to: 5, step: 5}", "to: must be above from, 5"),
         ("{from: 0, to: 100, step: 0}", "step: expected a number above zero"),
         ("{from: 0, to: 100, step: -5}", "step: expected a number above zero"),
-        ("{from: 0, to: 100}", "step: missing; add it"),
+        ("{from: 0, to: 100}", "step: missing; add step: 5, the length of each range"),
         ("{from: 0, to: 100, step: 5, stp: 5}", "stp: unknown key; did you mean 'step'?"),
         ("{from: .nan, to: 100, step: 5}", "from: expected a finite number"),
         ("{from: 0, to: .inf, step: 5}", "to: expected a finite number"),
