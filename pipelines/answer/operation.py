@@ -78,7 +78,8 @@ class Answered(Value):
         return _text(self)
 
     def _repr_html_(self) -> str:
-        columns = {name: self.table[name] for name in self.table.column_names}
+        kind = {"kind": pa.repeat(self.kind, self.table.num_rows)}  # the window of a level has the name of its end
+        columns = kind | {name: self.table[name] for name in self.table.column_names}
         real = {"is the difference real?": pa.array([REAL[one] for one in self.real])} if self.real else {}
         return html_of(pa.table({**columns, **real}), local=lambda moment: moment)
 

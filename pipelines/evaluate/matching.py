@@ -1,6 +1,6 @@
 """Shares of the changelog that queries match and that the contribution bound cuts off. NOT FOR RELEASE."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -100,15 +100,25 @@ def warnings(queries: Sequence[dict[str, Any]]) -> Iterator[str]:
             if empty:
                 more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
                 yield f"{where}: nothing is ever in {key} = {', '.join(empty[:3])}{more}, which is noise alone"
-        if matched["share_outside"] > MUCH_OUTSIDE:
-            yield (
-                f"{where}: {matched['share_outside']:.0%} of the rows are of times outside the closed windows of the "
-                "schedule"
-            )
+        yield from _outside(where, matched, {number["kind"] for number in query["numbers"]})
         if "found" in query and not any(size["share"] for size in query["found"]):
             yield f"{where}: no key is found: all are too small; see the threshold that `plan` states"
         for number in query["numbers"]:
             yield from _of_number(f"{where}, {series_text(number)}", number, matched["share_of_units_cut"] or 0.0)
+
+
+def _outside(where: str, matched: dict[str, Any], kinds: Set[str]) -> Iterator[str]:
+    """Yield why most rows are in no window. Rows before the start are no reason if levels are published: they count."""
+    rows, before, after = (matched[name] for name in ("rows", "rows_before", "rows_after"))
+    if before + after == rows:
+        yield f"{where}: no row has a time in a closed window; see schedule.start, schedule.until and --until"
+    elif before > MUCH_OUTSIDE * rows and "level" not in kinds:
+        yield f"{where}: {before / rows:.0%} of the rows have times before schedule.start, so they are in no number"
+    elif after > MUCH_OUTSIDE * rows:
+        yield (
+            f"{where}: {after / rows:.0%} of the rows have times after the last closed window; see schedule.until and "
+            "--until"
+        )
 
 
 def _of_number(where: str, number: dict[str, Any], cut: float) -> Iterator[str]:

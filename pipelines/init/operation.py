@@ -16,14 +16,13 @@ from pipelines.changelog.source import without_zone
 from pipelines.common.arguments import refuse_unknown
 from pipelines.common.errors import ArgumentError
 from pipelines.common.value import Value
-from pipelines.epochs.job import timeline_of
 from pipelines.epochs.plans import plan_of
 from pipelines.init.answered import spec_of_answers
 from pipelines.init.questions import QUESTIONS, Answers
+from pipelines.plan.horizon import horizon_of
 from pipelines.plan.operation import of_first_file, whole_document
 from pipelines.plan.table import HEADING, columns, rows_of
 from pipelines.spec.load import load
-from pipelines.spec.times import now
 from transforms.common.errors import InputError, SpecError
 from transforms.sources.files.listing import matching
 
@@ -173,7 +172,7 @@ def written(path: Path, text: str, *, read: bool) -> FirstSpec:
         raise SpecError(f"{path}: cannot be written ({error.strerror}); name another file") from None
     spec = load(path)
     plan = plan_of(spec)
-    timeline = timeline_of(spec, now() if spec.schedule.until is None else spec.schedule.until)
+    timeline = horizon_of(spec)
     document = whole_document(spec, plan, timeline.windows)
     document["warnings"] += of_first_file(spec, timeline, plan) if read else []
     return FirstSpec(spec=str(path), plan=document)

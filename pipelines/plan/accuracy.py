@@ -253,12 +253,3 @@ def _of_query(query: Query, found: Sequence[dict[str, Any]]) -> Iterator[str]:
                 f"{where}, {text}: mostly noise: the margin of error is {number['half_width']:.4g}, and "
                 f"{query.expected:g} is expected.{cells} or a smaller contribution bound"
             )
-
-
-def window_text(spec: Spec, windows: int) -> str:
-    """Return the windows over which errors are averaged, in words.
-
-    For a release without an end these are the windows that have closed.
-    """
-    end = "" if spec.schedule.until is not None else " so far (the schedule has no end)"
-    return f"{counted(windows, 'window')} of {spec.schedule.length}{end}"

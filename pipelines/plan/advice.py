@@ -67,7 +67,7 @@ def advice_of(spec: Spec, plan: Plan, windows: int, *, now: Errors, until: int |
         plan: Its plan.
         windows: Number of windows over which its errors are averaged.
         now: Its errors.
-        until: Average errors over the windows up to this moment; None: to the schedule's end, or to now.
+        until: Average errors over the windows up to this moment; None: as `horizon_of`.
     """
     content = read_document(spec.path).content
     found: list[Advice] = []

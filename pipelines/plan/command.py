@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         type=moment,
         help="Average errors over the windows that end at or before TIME (ISO 8601 with a zone). Default: the "
-        "schedule's end, or now if it has none.",
+        "schedule's end, or now if it has none. Before the first window has closed: the first year.",
     )
     parser.add_argument(
         "--explain", action="store_true", help="Show all strategies, sensitivities and shares of the budget."

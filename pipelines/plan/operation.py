@@ -7,18 +7,18 @@ from typing import Any
 
 from pipelines.common.arguments import Moment, SpecLike, moment_of, spec_of
 from pipelines.common.value import Value
-from pipelines.epochs.job import job_of, timeline_of
+from pipelines.epochs.job import job_of
 from pipelines.epochs.plans import has_begun, plan_for
-from pipelines.plan.accuracy import accuracy, warnings, window_text
+from pipelines.plan.accuracy import accuracy, warnings
 from pipelines.plan.advice import Advice, advice_of, advice_text
 from pipelines.plan.counted_units import with_other_counts
 from pipelines.plan.document import plan_document
 from pipelines.plan.explained import explained_text
+from pipelines.plan.horizon import horizon_of, window_text
 from pipelines.plan.table import plan_text
 from pipelines.plan.variants import Errors
 from pipelines.spec.load import Spec
 from pipelines.spec.series import series_text
-from pipelines.spec.times import now
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
 from privacy.planning.plan import Plan
@@ -80,7 +80,8 @@ def plan(spec: SpecLike, *, until: Moment = None, explain: bool = False) -> Plan
 
     Args:
         spec: The path of a spec, or what `load` returns.
-        until: Average errors over the windows up to this moment. None: to the schedule's end, or to now.
+        until: Average errors over the windows up to this moment. None: to the schedule's end, or to now, or over the
+            first year if no window has closed.
         explain: Show all strategies, sensitivities and shares of the budget in the text.
 
     Raises:
@@ -94,9 +95,8 @@ def plan(spec: SpecLike, *, until: Moment = None, explain: bool = False) -> Plan
     spec = spec_of(spec)
     commits = _commits(spec)
     made = plan_for(spec, commits or ())
-    ahead = now() if spec.schedule.until is None else spec.schedule.until
     begun = None if commits is None else has_begun(spec, commits)
-    timeline = timeline_of(spec, ahead if end is None else end)
+    timeline = horizon_of(spec, end)
     document = {**whole_document(spec, made, timeline.windows), "begun": begun}
     document["warnings"] += [] if commits else of_first_file(spec, timeline, made)
     return Planned(
@@ -157,9 +157,11 @@ def of_first_file(spec: Spec, timeline: Timeline, plan: Plan) -> list[str]:
         plan: Plan of the release.
     """
     source = spec.changelog.source
-    if source.every is not None or any("://" in path for path in source.paths) or not matching(source.paths):
+    if source.every is not None or any("://" in path for path in source.paths):
         return []
     try:
+        if not matching(source.paths):
+            return []
         layout = job_of(spec, timeline, plan=plan).layout
     except (InputError, SpecError) as error:
         return str(error).splitlines()

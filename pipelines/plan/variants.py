@@ -18,14 +18,13 @@ from ruamel.yaml import YAML
 from pipelines.common.arguments import Moment, SpecLike, moment_of, path_of
 from pipelines.common.errors import ArgumentError
 from pipelines.common.value import Value
-from pipelines.epochs.job import timeline_of
 from pipelines.epochs.plans import plan_of
 from pipelines.plan.accuracy import accuracy, warnings
+from pipelines.plan.horizon import horizon_of
 from pipelines.plan.table import columns, off_by
 from pipelines.spec.document import document_of, read_document
 from pipelines.spec.load import Spec, load
 from pipelines.spec.series import series_text
-from pipelines.spec.times import now
 from pipelines.spec.words import nearest
 from privacy.upward import shown
 from transforms.common.errors import SpecError
@@ -84,7 +83,7 @@ def compare_plans(
         compare: Other specs.
         vary: Keys and their values, such as `privacy.epsilon=0.5,1,2`.
         target: A query and a 95 % margin of error, such as `beds=20`: find the least epsilon that reaches it.
-        until: Average errors over the windows up to this moment. None: to the schedule's end, or to now.
+        until: Average errors over the windows up to this moment. None: as `horizon_of`.
 
     Raises:
         SpecError: A key that is not in the spec, invalid values, or more than 64 specs.
@@ -100,11 +99,12 @@ def compare_plans(
     rows = []
     with TemporaryDirectory() as folder:
         for one, settings in itertools.product(paths, combinations):
-            name = ", ".join([*([one] if compare else []), *(f"{key}={value}" for key, value in settings)]) or one
+            said = [f"{key}={'null' if value is None else value}" for key, value in settings]
+            name = ", ".join([*([one] if compare else []), *said]) or one
             content = read_document(Path(one)).content
             for key, value in settings:
                 _set(content, key, value, one)
-            label = f"{one} with {', '.join(f'{key}={value}' for key, value in settings)}" if settings else one
+            label = f"{one} with {', '.join(said)}" if settings else one
             planned = _planner(content, Path(folder, Path(one).name), end, label)
             rows.append(_row(name, planned) if wanted is None else _reached(name, planned, wanted))
     return ComparedPlans(specs=rows, target=wanted)
@@ -123,9 +123,9 @@ def _planner(content: Content, path: Path, until: int | None, label: str) -> _Pl
             spec = load(path)
             plan = plan_of(spec)
         except SpecError as error:
-            raise SpecError(re.sub(rf"{re.escape(str(path))}(:\d+)?", lambda _: label, str(error))) from None
-        end = spec.schedule.until or now()
-        windows = timeline_of(spec, end if until is None else until).windows
+            hint = "; null removes a key" if re.search(r"=none\b", label) else ""
+            raise SpecError(re.sub(rf"{re.escape(str(path))}(:\d+)?", lambda _: label, f"{error}{hint}")) from None
+        windows = horizon_of(spec, until).windows
         found = [accuracy(query, plan, place, windows) for place, query in enumerate(spec.queries)]
         errors = {
             f"{query.name}: {series_text(number)}": number
@@ -143,7 +143,7 @@ def errors_of(content: Content, path: Path, until: int | None) -> Errors:
     Args:
         content: Content of the spec.
         path: Path at which it is written.
-        until: Average errors over the windows up to this moment; None: to the schedule's end, or to now.
+        until: Average errors over the windows up to this moment; None: as `horizon_of`.
 
     Raises:
         SpecError: The spec is wrong.

@@ -8,7 +8,7 @@ from pipelines.pages.numbers import Floats, Numbers, outstanding, outward, perce
 from pipelines.published.labels import Labels
 from pipelines.report.exact import SeriesErrors
 from pipelines.report.facts import StatedNumber
-from pipelines.report.parts import ALL_CELLS, FEW, Dated, ReportPart, cell_name, cells_of, largest, window_of
+from pipelines.report.parts import ALL_CELLS, ALL_FOUND, FEW, Dated, ReportPart, cell_name, cells_of, largest, window_of
 from privacy.estimates import CONFIDENCE
 
 LISTED = 200
@@ -33,7 +33,7 @@ def latest(
         yield _stated({}, f"{kind}: ", numbers.together, numbers)
         return
     if (together := _together(part, numbers, errors)) is not None:
-        what = "all keys found so far" if part.origin.discovers else ALL_CELLS
+        what = ALL_FOUND if part.origin.discovers else ALL_CELLS
         yield _stated(None, f"{kind}, {what}: ", together, numbers)
     for place, values in cells_of(part, largest(numbers, LISTED)):
         columns = numbers.value[:, place], numbers.low[:, place], numbers.high[:, place]

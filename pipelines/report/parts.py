@@ -32,6 +32,7 @@ from transforms.release.quantile_tables import QUANTILE, by_quantile
 from transforms.release.range_tables import by_range, ranges_over
 
 ALL_CELLS = "all cells together"
+ALL_FOUND = "all keys found so far"
 
 FEW = 6
 """Most cells whose latest numbers the page lists separately."""

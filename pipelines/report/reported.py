@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pipelines.common.value import Value
 from pipelines.report.facts import Facts, StatedQuery, StatedSeries
+from pipelines.report.parts import ALL_CELLS, ALL_FOUND
 from pipelines.spec.times import people_time
 from privacy.counted import counted
 from transforms.common.shown_tables import html_of
@@ -59,13 +60,20 @@ class Reported(Value):
 
     def _repr_html_(self) -> str:
         said = f"<pre>{escape(self.text())}</pre>"
-        rows = [] if self.facts is None else [row for query, one in self.facts.series for row in _rows(query, one)]
+        if self.facts is None:
+            return said
+        finding = {found["query"] for found in self.facts.found}
+        rows = [
+            row
+            for query, one in self.facts.series
+            for row in _rows(query, one, of_all=ALL_FOUND if query.query in finding else ALL_CELLS)
+        ]
         return f"{said}{html_of(pa.Table.from_pylist(rows), local=lambda moment: moment)}" if rows else said
 
 
-def _rows(query: StatedQuery, series: StatedSeries) -> Iterator[dict[str, Any]]:
+def _rows(query: StatedQuery, series: StatedSeries, of_all: str) -> Iterator[dict[str, Any]]:
     """Yield the latest numbers of a series as rows of a table for notebooks."""
     for one in series.latest:
-        cell = "all cells" if one.cell is None else ", ".join(one.cell.values())
+        cell = of_all if one.cell is None else ", ".join(one.cell.values())
         numbers = {"number": one.value, "95 % from": one.low, "to": one.high}
         yield {"query": query.label, "kind": series.kind, "window": series.window, "cell": cell, **numbers}

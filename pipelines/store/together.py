@@ -8,7 +8,7 @@ in two steps, the unit leaves the changelog, and it returns without its activity
 unit ever does there is no sum.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal, localcontext
 from fractions import Fraction
@@ -101,9 +101,8 @@ class Known:
     def text(self, *, begun: bool = True) -> str:
         """Return the same sums as text."""
         within, apart = self._counted(begun)
-        missing = ", ".join((*self.unseen, *self.unread))
+        unknown = [*self._unknown()]
         if not within or not self.others:
-            unknown = [f"It is not where it was, or cannot be read: {missing}."] if missing else []
             return "\n".join([*_not_in_the_sum(apart), *unknown])
         counted = [(f"{r.release} (this one)" if r is self.own else r.release, r) for r in within]
         width = max(len(name) for name, _ in counted)
@@ -120,11 +119,11 @@ class Known:
             lines.append(f"  {name:<{width}}  {budget}{each}{of}")
         lines.append(f"  {'in sum':<{width}}  epsilon {epsilon}, delta {delta}")
         lines.extend(_not_in_the_sum(apart))
-        if missing:
-            lines.append(
-                f"Together they are at least ({epsilon}, {delta}){claimed}, and there may be more of them, since it is "
-                f"not where it was, or cannot be read: {missing}."
-            )
+        if unknown:
+            lines += [
+                f"Together they are at least ({epsilon}, {delta}){claimed}, and there may be more of them.",
+                *unknown,
+            ]
         else:
             lines.append(
                 f"Together they are ({epsilon}, {delta})-differentially private{claimed}, and no more is promised to "
@@ -137,6 +136,19 @@ class Known:
                 "and not with no mutations."
             )
         return "\n".join(lines)
+
+    def _unknown(self) -> Iterator[str]:
+        """Yield why there may be further releases, and what to do about it."""
+        if self.unseen:
+            yield (
+                f"Private folders of other releases are gone or cannot be read: {', '.join(self.unseen)}. Name them in "
+                "their specs as they are now, or give this account the right to read them."
+            )
+        if self.unread:
+            yield (
+                f"Cannot be read, and may concern another release about the same people: {', '.join(self.unread)}. "
+                "Correct invalid specs, or move files that are not needed to another folder."
+            )
 
 
 def _not_in_the_sum(apart: list[Record]) -> list[str]:

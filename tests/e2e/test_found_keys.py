@@ -1,6 +1,7 @@
 """A release that finds its keys, by the commands: plan, two nightly runs, and everything that reads them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -136,6 +137,10 @@ def test_the_report_lists_keys_by_the_window_in_which_they_were_found(released, 
         (query, window, keys) for window, keys in ((1, ["Hof", "Ulm"]), (4, ["Rom"])) for query in ("towns", "pairs")
     ]
     assert [one["until"] for one in told.to_json()["found"]][::2] == ["2026-01-02T00:00:00Z", "2026-01-05T00:00:00Z"]
+    query = next(one for one in told.facts.queries if one.query == "towns")
+    together = replace(query.series[0], latest=[replace(query.series[0].latest[0], cell=None)])
+    facts = replace(told.facts, queries=[replace(query, series=[together])])
+    assert "<td>all keys found so far</td>" in replace(told, facts=facts)._repr_html_()
 
 
 def test_a_key_that_is_found_next_to_listed_ones_has_all_their_cells(released, monkeypatch) -> None:

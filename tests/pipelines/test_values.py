@@ -34,4 +34,5 @@ def test_a_notebook_shows_tables_and_escaped_text(tmp_path: Path) -> None:
     assert shown.startswith("<table><tr><th>query</th><th>kind</th><th>window</th>")
     assert "&lt;a&gt;.html</pre><table>" in reported
     assert "is the difference real?" in answered
+    assert "<td>level</td><td>the end of 4 January 2026</td>" in answered
     assert Compacted.__mro__[1] is Value

@@ -57,7 +57,19 @@ WARNED: list[tuple[dict[str, int], list[int], dict[str, Any], str]] = [
         {"rows_after": 600},
         CELLS,
         {},
-        "query beds: 61% of the rows are of times outside the closed windows of the sched",
+        "query beds: 60% of the rows have times after the last closed window; see schedule.until and --until",
+    ),
+    (
+        {"rows_before": 600},
+        CELLS,
+        {"kind": "entered"},
+        "query beds: 60% of the rows have times before schedule.start, so they are in no number",
+    ),
+    (
+        {"rows_before": 1000, "rows_after": 0},
+        CELLS,
+        {},
+        "query beds: no row has a time in a closed window; see schedule.st",
     ),
     (
         {"units_cut": 100},

@@ -233,3 +233,40 @@ def test_a_plan_compares_units_with_entries(tmp_path: Path) -> None:
     assert "instead" not in plan(spec).document["queries"][0]["accuracy"][0]
     spec.write_text(GOOD)
     assert "instead" not in plan(spec).document["queries"][0]["accuracy"][0]
+
+
+@pytest.mark.parametrize(
+    ("start", "over"),
+    [
+        ("2150-01-05T00:00:00Z, every: 1d", "365 windows of 1 day (the schedule has no end)"),
+        ("2150-01-05T00:00:00Z, every: 500d", "1 window of 500 days (the schedule has no end)"),
+        ("2150-01-01, every: 1mo, timezone: Europe/Berlin", "12 windows of 1 month in Europe/Berlin (the schedule"),
+    ],
+)
+def test_a_release_without_an_end_that_begins_later_has_the_errors_of_its_first_year(
+    tmp_path: Path, start: str, over: str
+) -> None:
+    text = changed("  start: 2026-01-01T00:00:00Z\n  every: 1d\n  until: 2026-02-01T00:00:00Z\n", "", GOOD)
+    text = changed("  constraint: {at_most: 4}\n", "  protects: {span: 600d}\n", text)
+    path = tmp_path / "spec.yaml"
+    path.write_text(changed("schedule:\n", f"schedule: {{start: {start}}}\n", text))
+
+    document = plan(path).to_json()
+
+    assert document["over"].startswith(over)
+    assert document["queries"][0]["accuracy"][0]["half_width_last"] > 0
+
+
+def test_null_removes_a_key_that_varies(slackwater: CommandLine) -> None:
+    span = ("constraint: {at_most: 4}", "protects: {span: 2d}")
+    write_spec(slackwater.folder, span)
+
+    said = slackwater("plan", "spec.yaml", "--vary", "schedule.until=null,2026-01-06T00:00:00Z")
+    refused = slackwater("plan", "spec.yaml", "--vary", "schedule.until=none")
+
+    assert [line.split()[0] for line in said.out.splitlines()[1:3]] == [
+        "schedule.until=null",
+        "schedule.until=2026-01-06T00:00:00Z",
+    ]
+    assert refused.code == 2
+    assert refused.err.endswith("not 'none'; null removes a key\n")
