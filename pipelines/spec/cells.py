@@ -13,7 +13,7 @@ from privacy.cells.table import OFFERS
 from privacy.checks import PROPORTION
 
 CellName = Annotated[str, BeforeValidator(one_of(OFFERS))]
-Purpose = Annotated[Workload | Literal["listed"], BeforeValidator(one_of((*get_args(Workload), "listed")))]
+WorkloadName = Annotated[Workload | Literal["listed"], BeforeValidator(one_of((*get_args(Workload), "listed")))]
 
 
 class CellsSection(Section):
@@ -21,7 +21,7 @@ class CellsSection(Section):
 
     strategy: CellName = "auto"
     branching: Annotated[int, BRANCHING] | None = None
-    for_: Purpose = Field(default="cells", alias="for")
+    for_: WorkloadName = Field(default="cells", alias="for")
     height: Annotated[int, HEIGHT] | None = None
     splits: Annotated[FiniteNumber, PROPORTION] | None = None
 
