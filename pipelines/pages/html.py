@@ -141,11 +141,17 @@ def bullets(said: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{sentence(one)}</li>" for one in said) + "</ul>\n"
 
 
-def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return a list of facts, each with its name."""
+def facts(pairs: Iterable[tuple[str, str | Sequence[str]]]) -> str:
+    """Return a list of facts, each with its name; one of several sentences has a list of them."""
+
+    def described(said: str | Sequence[str]) -> str:
+        if isinstance(said, str):
+            return text(written(said))
+        return "".join(["<ul>", *(f"<li>{text(written(one))}</li> " for one in said), "</ul>"])
+
     return (
         '<dl class="facts">\n'
-        + "".join(f"<dt>{text(name)}</dt>\n<dd>{text(written(said))}</dd>\n" for name, said in pairs)
+        + "".join(f"<dt>{text(name)}</dt>\n<dd>{described(said)}</dd>\n" for name, said in pairs)
         + "</dl>\n"
     )
 
@@ -212,15 +218,16 @@ def drawn(place: int, otherwise: str, said: str = "", parts: Iterable[str] = ())
     )
 
 
-def folded(summary: str, parts: Iterable[str], *, if_narrow: bool = False) -> str:
+def folded(summary: str, parts: Iterable[str], *, if_narrow: bool = False, for_paper: bool = False) -> str:
     """Return parts that a reader can unfold, also without scripts.
 
     Args:
         summary: Text that unfolds them.
         parts: HTML.
         if_narrow: Whether only a narrow page folds them, by its script; wide pages and paper show them.
+        for_paper: Whether the script unfolds them for paper.
     """
-    attributes = ' class="told" open' if if_narrow else ""
+    attributes = ' class="told"' if for_paper else ' class="told" open' if if_narrow else ""
     return f"<details{attributes}><summary>{text(summary)}</summary>\n{''.join(parts)}</details>\n"
 
 
@@ -250,9 +257,9 @@ def compared(place: int, *, exact: bool = True) -> str:
     """
     note = (
         "Differences that the table above lists have the same interval here. That of another difference follows from "
-        "the intervals of both numbers"
+        "the intervals of both numbers, and holds with at least 90 % probability"
     )
-    note += ", and is wider than the exact one, which <code>slackwater answer</code> computes." if exact else "."
+    note += ": it is wider than the exact one, which <code>slackwater answer</code> computes." if exact else "."
     home = f'<div class="compare" data-place="{place}"></div>\n'
     return folded("Compare two other numbers", [home, f'<p class="note">{note}</p>\n'])
 

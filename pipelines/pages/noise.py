@@ -44,7 +44,7 @@ def noise_section(
             html.paragraph(intro),
             html.table(
                 shortened(caption, rows),
-                (heading, "typical size", "95 % interval", "mostly noise"),
+                (heading, "number", "half of its 95 % interval", "mostly noise"),
                 [
                     (
                         name,

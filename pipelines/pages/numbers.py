@@ -216,7 +216,7 @@ def outward(low: float, high: float) -> tuple[str, str]:
     An end that would become zero by this has more digits.
 
     >>> outward(1210.6, 1250.2), outward(0.12011, 0.14089), outward(-594.2, -0.31)
-    (('1,210', '1,251'), ('0.120', '0.141'), ('-595', '-0.31'))
+    (('1,210', '1,251'), ('0.12', '0.141'), ('-595', '-0.31'))
     """
     digits = decimals((high - low) / 2)
     least, most = (decimals(end) if 0 < end < 10.0**-digits else digits for end in (low, -high))
@@ -227,7 +227,9 @@ def outward(low: float, high: float) -> tuple[str, str]:
 
 
 def _text(number: float, digits: int) -> str:
-    return f"{round(float(number), digits) + 0.0:,.{digits}f}"  # no negative zero
+    """Return a number without zeros at its end, as the scripts write it (`toLocaleString`)."""
+    said = f"{round(float(number), digits) + 0.0:,.{digits}f}"  # no negative zero
+    return said.rstrip("0").removesuffix(".") if digits else said
 
 
 def percent(share: float) -> str:

@@ -21,11 +21,9 @@ from pipelines.pages.subject import (
 )
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
-from pipelines.spec.series import series_label
 from privacy.cells.table import sketcher_class
 from privacy.constraint import AtMost, AtOnce, Constraint
 from privacy.counted import counted, listed, time_text
-from privacy.planning.plan import Plan
 from privacy.series import Series
 from privacy.upward import shown
 from transforms.aggregation.queries import Query
@@ -84,12 +82,22 @@ def how_well(spec: Spec, epsilon: float, delta: float) -> list[str]:
         f"The same numbers would have been published with nearly the same probability {otherwise(spec)}: "
         f"{likelihood(epsilon, delta)}",
     ]
-    if not delta and spec.privacy.protects.span is None:
-        said.append(
-            f"So a reader who first thinks that {a(unit(spec))} is in the data with a chance of 50 %, and knows "
-            f"everything about all others, can be at most {sure(epsilon)} sure after reading all numbers."
-        )
-    return said
+    return [*said, *belief(spec, epsilon, delta)]
+
+
+def belief(spec: Spec, epsilon: float, delta: float) -> list[str]:
+    """Return how sure a reader can become that a unit is in the data; empty with a delta or a span.
+
+    Args:
+        spec: The spec of the release.
+        epsilon, delta: Privacy parameters of the whole release.
+    """
+    if delta or spec.privacy.protects.span is not None:
+        return []
+    return [
+        f"So a reader who first thinks that {a(unit(spec))} is in the data with a chance of 50 %, and knows everything "
+        f"about all others, can be at most {sure(epsilon)} sure after reading all numbers."
+    ]
 
 
 def weakness(spec: Spec, epsilon: float) -> str:
@@ -191,27 +199,6 @@ def not_protected(spec: Spec, delta: float) -> list[str]:
         "That the release exists, its spec, when and for how long it runs, and whether a run fails.",
         "The private folder of the release and the exact data.",
     ]
-
-
-def movements(plan: Plan) -> list[tuple[str, str, str, str]]:
-    """Return for each part of each query its name, its L1 and L2 sensitivity, and the standard deviation of its noise.
-
-    The unit is the largest value that a state can add to a sum.
-    """
-    rows = []
-    for part in plan.parts:
-        demand = plan.demands[part.query]
-        kinds = ", ".join(series_label(series, plan) for series in part.series)
-        moved, deviation = part.movement(demand.measure)
-        norms = ("-", "-") if moved is None else (shown(moved[0], 4), shown(moved[1], 4))
-        rows.append((f"{demand.name}: {kinds}", *norms, f"{deviation:.4g}"))
-    return rows
-
-
-def sampled(plan: Plan) -> list[str]:
-    """Return the note to the table of `movements` about adaptive queries; empty without any."""
-    adaptive = any(demand.adaptive is not None for demand in plan.demands)
-    return ["-: published adaptively, so the noise is that of the first new numbers."] if adaptive else []
 
 
 def measured(query: Query, of: str, spec: Spec) -> list[str]:

@@ -174,7 +174,7 @@ def difference_text(value: float, low: float, high: float, probability: float) -
     """Return a difference with its interval, as text.
 
     >>> difference_text(12.04, 3.0, 21.0, 0.95), difference_text(0.04, -9.0, 9.0, 0.9)
-    ('+12.0 (95 % interval 3.0 to 21.0)', '0.0 (90 % interval -9.0 to 9.0)')
+    ('+12 (95 % interval 3 to 21)', '0 (90 % interval -9 to 9)')
     """
     if np.isnan(low):
         return signed(f"{value:,.6g}")
@@ -224,7 +224,7 @@ def _sentence(pair: tuple[str, str], value: float, ends: tuple[float, float], pr
     """Return a difference in words: of what is compared, with the words after "higher" and "than".
 
     >>> _sentence(("", "south at noon"), 12.04, (3.0, 21.0), 0.95)
-    '12.0 higher than south at noon (95 % interval 3.0 to 21.0 higher)'
+    '12 higher than south at noon (95 % interval 3 to 21 higher)'
     >>> _sentence(("at noon", "at ten"), 0.3, (-20, 20.6), 0.95)
     'no difference that can be seen, at noon compared with at ten (95 % interval 20 lower to 21 higher)'
     """

@@ -91,7 +91,7 @@ def interval_text(low: float, high: float, probability: float = CONFIDENCE) -> s
     """Return an interval as text.
 
     >>> interval_text(3.0, 21.0)
-    '95 % interval 3.0 to 21.0'
+    '95 % interval 3 to 21'
     """
     least, most = outward(low, high)
     return f"{percent(probability)} interval {least} to {most}"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipelines.ledger.account import adds_up, what_remains
+from pipelines.ledger.account import adds_up
 from pipelines.pages import html
 from pipelines.pages.subject import covered
 from pipelines.published.release import Published
@@ -22,9 +22,18 @@ def ledger_section(release: Published, document: dict[str, Any]) -> html.PageSec
         release: The public side of the release.
         document: The ledger (`pipelines.ledger.account.ledger_document`).
     """
-    rows = [(row, shown(document[row]["epsilon"]), shown(document[row]["delta"])) for row in ("total", "spent")]
+    rows = [
+        (row, shown(document[row]["epsilon"]), html.written(shown(document[row]["delta"])))
+        for row in ("total", "spent")
+    ]
     if adds_up(release.plan):
-        rows.append(("remaining", f"{document['remaining']['epsilon']:.6g}", f"{document['remaining']['delta']:.6g}"))
+        rows.append(
+            (
+                "remaining",
+                f"{document['remaining']['epsilon']:.6g}",
+                html.written(f"{document['remaining']['delta']:.6g}"),
+            )
+        )
     epochs = document["epochs"][-EPOCHS:]
     left = len(document["epochs"]) - len(epochs)
     return html.section(
@@ -48,6 +57,5 @@ def ledger_section(release: Published, document: dict[str, Any]) -> html.PageSec
                 ],
                 words=4,
             ),
-            html.paragraph(what_remains(document, release.plan)),
         ],
     )

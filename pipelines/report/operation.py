@@ -13,6 +13,7 @@ from pipelines.common.errors import ArgumentError
 from pipelines.ledger.account import ledger_document
 from pipelines.pages import html, words
 from pipelines.pages.definitions import glossary
+from pipelines.pages.movements import INSIDE, movements, sampled
 from pipelines.pages.noise import noise_section
 from pipelines.pages.outline import Line, outline_of
 from pipelines.pages.pictures.message import message
@@ -140,8 +141,7 @@ def _page(
                 *_sections(facts, _below(release, parts, facts, about, pages, data), [] if pages else data["queries"]),
                 *found_section(release, about.names),
                 _noise(facts, parts),
-                html.section("label", "Privacy label", [html.facts(about.points)]),
-                _privacy(release),
+                _label(release, about),
                 ledger_section(release, account),
                 html.section("glossary", "Glossary", [html.facts(glossary(spec, plan))]),
             ]
@@ -191,7 +191,7 @@ def _page_of_query(
     title = f"{query.label}: published numbers"
     body: list[str | html.PageSection] = [
         f"<h1>{html.text(query.label)}</h1>\n",
-        html.link(home, f"All queries of {about.texts.get('title', release.spec.release)}, and what is promised"),
+        html.link(home, f"All queries of {about.texts.get('title', release.spec.release)}, and the privacy label"),
         *sentences_of(query, noise_warnings(query), set(), headlined=headlined(data["queries"][0])),
         *_charts(0, part, query, release, about, data),
         html.section("glossary", "Glossary", [html.facts(glossary(release.spec, release.plan))]),
@@ -227,7 +227,7 @@ def _noise(facts: Facts, parts: Sequence[ReportPart]) -> html.PageSection:
             "about 50 do not."
             f"{' Some numbers have no known interval.' if unknown else ''}"
         ),
-        caption="Noise compared with the published numbers of one cell",
+        caption="Published numbers and their noise: medians of all cells and windows",
         heading="query",
         judged=(
             "A count or sum is mostly noise if its interval contains zero; a mean, second moment, variance or "
@@ -236,30 +236,36 @@ def _noise(facts: Facts, parts: Sequence[ReportPart]) -> html.PageSection:
     )
 
 
-def _privacy(release: Published) -> html.PageSection:
+def _label(release: Published, about: Stated) -> html.PageSection:
+    """Return the section with the points of the disclosure, and folded the exact claim that they follow from."""
     spec, plan = release.spec, release.plan
-    one = unit(spec)
+    budget, one = plan.budget, unit(spec)
+    unprotected = words.not_protected(spec, budget.delta)
+    points = [(name, unprotected if said == " ".join(unprotected) else said) for name, said in about.points]
     parts = [
-        html.heading("Who is protected"),
-        html.paragraph(words.who(spec)),
-        html.heading("What is protected"),
-        html.paragraph(words.what(spec)),
-        html.heading("How strongly"),
-        *(html.paragraph(text) for text in words.how_well(spec, plan.budget.epsilon, plan.budget.delta)),
-        html.heading("Contribution bound"),
-        html.paragraph(words.bound(plan.promise.constraint, spec)),
-        html.table(
-            f"Sensitivity: how far one {one} can move the noisy sums, if 1 is the largest value that a state adds",
-            ("numbers", "L1 sensitivity", "L2 sensitivity", "standard deviation of the noise on each sum"),
-            words.movements(plan),
+        html.facts(points),
+        *(html.paragraph(text) for text in words.belief(spec, budget.epsilon, budget.delta)),
+        html.folded(
+            "Sensitivity, and the noise inside the mechanism",
+            [
+                html.table(
+                    f"How far one {one} can move the weighted sums that get noise, if 1 is the largest value that a "
+                    "state adds",
+                    ("numbers", "L1 sensitivity", "L2 sensitivity", "standard deviation of the noise on such a sum"),
+                    movements(plan),
+                ),
+                *(html.paragraph(text) for text in [INSIDE, *sampled(plan)]),
+            ],
+            for_paper=True,
         ),
-        *(html.paragraph(text) for text in words.sampled(plan)),
-        html.heading("What is not protected"),
-        html.bullets(words.not_protected(spec, plan.budget.delta)),
-        html.heading("The claim and its conditions"),
-        html.paragraph(plan.claim),
-        html.bullets(plan.conditions),
-        html.paragraph(f"Release {spec.release}, spec {spec.sha256}", role="digest"),
-        html.signature(),
+        html.folded(
+            "The claim and its conditions",
+            [
+                html.paragraph(plan.claim),
+                html.bullets(plan.conditions),
+                html.paragraph(f"Release {spec.release}, spec {spec.sha256}", role="digest"),
+            ],
+            for_paper=True,
+        ),
     ]
-    return html.section("privacy", "What is promised", parts)
+    return html.section("label", "Privacy label", parts)

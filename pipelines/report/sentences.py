@@ -7,6 +7,7 @@ from pipelines.pages.numbers import percent
 from pipelines.report.facts import StatedQuery, StatedSeries
 from pipelines.report.parts import FEW as FEW_CELLS
 from privacy.counted import listed
+from privacy.estimates import CONFIDENCE
 from transforms.release.quantile_tables import QUANTILE
 
 FEW = 3
@@ -14,6 +15,13 @@ FEW = 3
 
 NAMED_CELLS = 3
 """Most cells whose change since the window before is a sentence each."""
+
+
+WHY_LESS = (
+    "Differences of these numbers have 90 % intervals: they follow from two 95 % intervals, which hold at once with at "
+    "least 90 % probability."
+)
+"""Reason for another level than that of the numbers."""
 
 
 def sentences_of(
@@ -39,6 +47,10 @@ def sentences_of(
         said.append(html.folded(compared, [html.bullets(others)], if_narrow=True))
     elif main:
         said.append(html.paragraph(compared))
+    if any(
+        one.low is not None and one.probability < CONFIDENCE for series in query.series for one in series.differences
+    ):
+        said.append(html.paragraph(WHY_LESS, role="note"))
     standing = [text for one in query.series for text in one.standing_out]
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))

@@ -228,12 +228,15 @@ KEPT = {
             "noise hides little of what any one entry changes within any 3 days. What lasts longer is protected less.",
             "Counts are of regions",
             "windows. A flat stretch repeats a number: it is no evidence that nothing changed.",
-            "level, all cells together: 24.0 (repeated from the window before, then with the 95 % interval",
+            "level, all cells together: 24 (repeated from the window before, then with the 95 % interval",
         ],
         ["remaining"],
     ),
     "0.3.0/blocks": (["windows of 1 day in Europe/Berlin", "In each 4 days at most 2 changes of an entry"], [LEFT]),
-    "0.3.0/owners": (["Contribution bound", "In each 3 days at most 2 changes of an owner"], [LEFT]),
+    "0.3.0/owners": (
+        ["Sensitivity, and the noise inside the mechanism", "In each 3 days at most 2 changes of an owner"],
+        [LEFT],
+    ),
     "0.3.0/distance": (
         ["hides little of where any one entry is within any 3 days, up to 20 in age. Noise does not hide", BY_ITSELF],
         ["remaining"],

@@ -13,8 +13,11 @@ import pytest
 
 import slackwater
 from pipelines import cli
+from pipelines.pages.charts import line_of
 from pipelines.pages.html import written
+from pipelines.pages.movements import INSIDE
 from pipelines.pages.numbers import Numbers
+from pipelines.pages.pictures.message import told
 from pipelines.published.release import published
 from pipelines.published.sums import sum_errors
 from pipelines.report.differences import differences
@@ -23,9 +26,9 @@ from pipelines.report.facts import StatedDifference
 from pipelines.report.label import NOT_STATED_BY, Stated
 from pipelines.report.latest import _with_interval
 from pipelines.report.parts import parts_of
-from pipelines.report.sentences import _latest, sentences_of
+from pipelines.report.sentences import WHY_LESS, _latest, sentences_of
 from pipelines.report.stating import facts_of
-from pipelines.report.tables import _chosen, differences_table
+from pipelines.report.tables import _chosen, _texts, differences_table
 from tests.pipelines.pages.elements import Elements
 from tests.releases.continued import unpacked
 
@@ -342,3 +345,35 @@ def test_a_kind_is_defined_before_its_first_number_and_once_a_page(made: Made) -
     assert 0 < first.index(meaning) < first.index("Latest, ")
     assert meaning not in again
     assert made.html.count(meaning) == 1
+
+
+def test_intervals_of_another_level_have_a_reason(made: Made) -> None:
+    said = {query.name: "".join(sentences_of(query, (), set())) for query in made.facts.queries}
+
+    assert WHY_LESS.replace(" %", "&nbsp;%") in said["ages, quantiles"]
+    assert "interval" in said["walks"]
+    assert "hold at once" not in said["walks"]
+
+
+def test_each_fact_about_privacy_is_on_the_page_once(made: Made) -> None:
+    release = published(str(made.public))
+    disclosed = made.facts.disclosure
+    folded = re.findall(r'<details class="told"><summary>(.*?)</summary>', made.html)
+
+    assert folded == ["Sensitivity, and the noise inside the mechanism", "The claim and its conditions"]
+    for heading in ("Privacy unit", "Bounds", "Not protected", "Spent"):
+        assert made.text.count(written(disclosed[heading])) == 1, heading
+    assert made.text.count(written(release.plan.claim)) == 1
+    assert made.text.count(INSIDE) == 1
+    assert '<section id="privacy"' not in made.html
+
+
+def test_numbers_have_the_same_digits_in_sentences_tables_and_charts(made: Made) -> None:
+    series = parts_of(published(str(made.public)))[0].numbers[0].series
+    for value, low, high in ((54.8, 50.0, 60.0), (1234.5678, 1230.0, 1239.0), (24.0, 20.5, 27.5), (0.0, -9.0, 9.0)):
+        columns = (np.array([value]), np.array([low]), np.array([high]))
+        numbers = Numbers(series=series, value=columns[0], low=columns[1], high=columns[2], total=None)
+        of_chart = told(line_of(*columns), 0)
+
+        assert _with_interval(*columns, numbers).replace("95 % interval ", "") == of_chart
+        assert "{} ({} to {})".format(*_texts(value, low, high)) == of_chart
