@@ -41,12 +41,12 @@
     const vertical = scaled([low, high], Math.max(3, Math.floor(height / 45)));
     const across = width - vertical.marginLeft - 24, { dated, ...axis } = dates(series, drawn.map((point) => point.time), across);
     const limits = large ? limitsOf(query, known) : [], raised = low > 0 || high < 0;
-    const least = thinnest(vertical.y.domain, height - 44), thin = points.some((point) => point.low !== null && point.high - point.low < least);
+    const least = thinnest(vertical.y.domain, height - 48), thin = points.some((point) => point.low !== null && point.high - point.low < least);
     const ends = { x: "time", y1: ({ low, high }) => apart(low, high, least)[0], y2: ({ low, high }) => apart(low, high, least)[1] };
     const marked = points.length > POINTS && !series.repeated ? [] : points.filter((point) => point.value !== null && !point.repeated && (series.repeated ? large : points.length === 1 || !stepped(series)));
     const svg = Plot.plot({
-      width, height, marginRight: 24, marginTop: 10, marginBottom: 34,
-      x: { type: "utc", label: null, ...axis },
+      width, height, marginRight: 24, marginTop: 10, marginBottom: 38,
+      x: { type: "utc", label: null, tickPadding: 7, ...axis },
       ...vertical,
       marks: [
         alone
@@ -61,7 +61,7 @@
     });
     const [x, y] = [svg.scale("x"), svg.scale("y")];
     const cursor = d3.select(svg).append("g").attr("pointer-events", "none").attr("visibility", "hidden").attr("aria-hidden", "true");
-    cursor.append("line").attr("y1", 10).attr("y2", height - 34).attr("stroke", "currentColor").attr("stroke-dasharray", "2 2");
+    cursor.append("line").attr("y1", 10).attr("y2", height - 38).attr("stroke", "currentColor").attr("stroke-dasharray", "2 2");
     cursor.append("circle").attr("r", 3.5).attr("fill", "var(--accent)");
     function mark(place) {
       cursor.attr("visibility", place === null ? "hidden" : "visible");

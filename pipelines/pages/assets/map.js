@@ -95,7 +95,7 @@ slackwater.pictures.map = (query, { choose }) => {
     const merged = query.picture.merged > 1 ? ` Each square adds up ${query.picture.merged} by ${query.picture.merged} cells; its interval is that of the sum.` : "";
     const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top && key("ring", "largest cell, with its 95\u00a0% interval"), data.outline && tall && key("line", "outline"));
     return [[...numbers, keys, beyond(state), element("p", { class: "note" },
-      `${axes[across].key} to the right, ${axes[up].key} upwards.${merged} ${tone.how}`, hint("Drag over squares, or hold shift with an arrow key, for their sum with its interval."), ...(tall && !data.outline ? [hint("slackwater report --outline FILE draws lines over the map, such as the limits of a city.")] : []))]];
+      `${axes[across].key} to the right, ${axes[up].key} upwards.${merged} ${tone.how}`, hint("Drag over squares, or hold shift with an arrow key, for their sum with its interval."), ...(tall && !data.outline ? [element("span", { class: "more" }, " To draw lines over the map, such as the limits of a city: ", element("code", {}, "slackwater report --outline FILE"), ".")] : []))]];
   };
   return Object.assign(draw, { items });
 };

@@ -91,8 +91,8 @@ slackwater.pictures.ordered = (query, { choose }) => {
     const dates = ticks(series, starts, ((room - left - 24) * Math.max(1, windows - 1)) / windows), at = d3.scaleLinear(starts.length > 1 ? starts : [starts[0], +starts[0] + 1], d3.range(Math.max(2, windows))).clamp(true);
     const places = steps.map((text) => axis.texts.indexOf(text));
     const svg = Plot.plot({
-      width: room, height, marginLeft: left, marginRight: 24, marginTop: 10, marginBottom: 34,
-      x: { type: "linear", domain: [0, windows], label: null, ticks: dates.ticks.map(at), tickFormat: (_, place) => dates.tickFormat(_, place) },
+      width: room, height, marginLeft: left, marginRight: 24, marginTop: 10, marginBottom: 38,
+      x: { type: "linear", domain: [0, windows], label: null, tickPadding: 7, ticks: dates.ticks.map(at), tickFormat: (_, place) => dates.tickFormat(_, place) },
       y: { type: "linear", domain: [-1, inner + 1], label: null, ticks: places, tickFormat: (_, place) => steps[place] },
       marks: [Plot.frame({ stroke: "var(--line)" })],
     });

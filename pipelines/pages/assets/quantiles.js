@@ -15,7 +15,9 @@ slackwater.pictures.quantiles = (query) => {
     // Both 95 % intervals hold at once with at least 90 % probability, and so does this one of the difference.
     const difference = (one) => {
       const value = round(line.v[window] - line.v[one]), [low, high] = [round(line.lo[window] - line.hi[one]), round(line.hi[window] - line.lo[one])];
-      return [`${value > 0 ? "+" : ""}${number(value)} (90 % interval ${number(low)} to ${number(high)})`, low <= 0 && high >= 0 ? "may be noise alone" : "more than the noise explains"];
+      const half = (high - low) / 2, unit = 10 ** -(half >= 10 ? 0 : half > 0 ? 1 - Math.floor(Math.log10(half)) : 6); // as texts are rounded
+      const size = round(Math.ceil(Math.abs(value) / unit - 0.5 - 1e-9) * unit), change = size ? `${value < 0 ? "-" : "+"}${number(size)}` : "none that can be seen";
+      return [`${change} (90 % interval ${number(low)} to ${number(high)})`, low <= 0 && high >= 0 ? "may be noise alone" : "more than the noise explains"];
     };
     if (!window || !known(0) || !known(window)) return [`${name}: ${at(window)}.`];
     const [value, answer] = difference(0), said = [`Change of the ${name.toLowerCase()}: ${value}, from ${at(0)} to ${at(window)}; ${answer}.`];
@@ -33,10 +35,10 @@ slackwater.pictures.quantiles = (query) => {
     const known = lines.flatMap((line) => [...line.v, ...line.lo, ...line.hi]).filter((value) => value !== null);
     const height = printed ? 220 : Math.max(220, Math.min(360, room * 0.42)), names = shares.map(short), right = widest(names) + 16;
     const axis = scaled(d3.extent(known), Math.floor(height / 45));
-    const least = thinnest(axis.y.domain, height - 44), ends = (line, window) => apart(line.lo[window], line.hi[window], least);
+    const least = thinnest(axis.y.domain, height - 48), ends = (line, window) => apart(line.lo[window], line.hi[window], least);
     const svg = Plot.plot({
-      width: room, height, marginRight: right, marginTop: 10, marginBottom: 34,
-      x: { type: "utc", label: null, ...dates(series, points.map(time), room - axis.marginLeft - right) },
+      width: room, height, marginRight: right, marginTop: 10, marginBottom: 38,
+      x: { type: "utc", label: null, tickPadding: 7, ...dates(series, points.map(time), room - axis.marginLeft - right) },
       ...axis,
       marks: [
         ...lines.map((line, at) => Plot.areaY(points, { x: time, y1: (window) => ends(line, window)[0], y2: (window) => ends(line, window)[1], fill: tone(at), fillOpacity: at === middle ? 0.42 : 0.22 })),
@@ -53,7 +55,7 @@ slackwater.pictures.quantiles = (query) => {
       low = Math.min(low - 15, y.apply(value) + 4);
       d3.select(svg).append("text").attr("x", room - right + 6).attr("y", low).attr("fill", tone(at)).attr("text-anchor", "start").text(names[at]);
     });
-    const cursor = d3.select(svg).append("line").attr("y1", 10).attr("y2", height - 34).attr("stroke", "currentColor").attr("stroke-dasharray", "2 2").attr("visibility", "hidden");
+    const cursor = d3.select(svg).append("line").attr("y1", 10).attr("y2", height - 38).attr("stroke", "currentColor").attr("stroke-dasharray", "2 2").attr("visibility", "hidden");
     const drawn = readable(svg, {
       summary: title, count: windows,
       nearest: (left) => d3.leastIndex(points, (window) => Math.abs(x.apply(time(window)) - left)),

@@ -3,9 +3,11 @@
 It reads the data of the page, so that it says what the chart shows; `assets/pictures.js` says the same of any window.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from pipelines.pages.numbers import decimals
 from pipelines.pages.pictures.quantiles import middle_share
 from pipelines.pages.pictures.table import PICTURES
 from privacy.counted import counted
@@ -205,10 +207,11 @@ def _change(line: dict[str, Any], first: int, last: int) -> tuple[str, str]:
     Both 95 % intervals hold at once with a probability of at least 90 %, and so does this one of the difference.
     """
     low, high = line["lo"][last] - line["hi"][first], line["hi"][last] - line["lo"][first]
-    change = _number(line["v"][last] - line["v"][first])
-    sign = "" if change.startswith("-") or change == "0" else "+"
+    value, unit = line["v"][last] - line["v"][first], 10.0 ** -decimals((high - low) / 2)
+    size = _number(math.ceil(abs(value) / unit - 0.5 - 1e-9) * unit)  # as texts are rounded
+    change = "none that can be seen" if size == "0" else f"{'-' if value < 0 else '+'}{size}"
     answer = "may be noise alone" if low <= 0 <= high else "more than the noise explains"
-    return f"{sign}{change} (90 % interval {_number(low)} to {_number(high)})", answer
+    return f"{change} (90 % interval {_number(low)} to {_number(high)})", answer
 
 
 def _when(shown: dict[str, Any], window: int) -> str:

@@ -246,6 +246,17 @@ def test_a_message_says_that_it_leaves_out_cells_that_are_mostly_noise() -> None
     ]
 
 
+def test_a_change_of_quantiles_far_below_its_interval_is_none_that_can_be_seen() -> None:
+    line = {"v": [55, 54.5], "lo": [45, 45], "hi": [65, 65]}
+    series = {"kind": "entered", "first": 1_768_262_400_000, "step": 86_400_000, "width": 86_400_000, "cells": [line]}
+    document = {"picture": {"shares": [0.25], "key": 0}, "cells": [["0.25"]], "series": [series]}
+
+    assert message(document)[0] == (
+        "Change of the 25 % quantile: none that can be seen (90 % interval -20 to 20), from 55 (45 to 65) for "
+        "12 January 2026 to 54.5 (45 to 65) for 13 January 2026; may be noise alone."
+    )
+
+
 def test_the_first_window_has_no_difference_from_itself(drawn) -> None:
     assert message(drawn["medians, quantiles"], window=0) == ["Median: 34 (32.5 to 35.5) at the end of 7 January 2026."]
     assert drawn["medians, quantiles"]["cells"][drawn["medians, quantiles"]["open"]] == ["0.5"]
