@@ -21,7 +21,7 @@ from pipelines.pages.pictures.message import message, told
 from pipelines.published.sums import REAL
 from tests.browser import IN_BROWSER, browser, faults, logged, resize
 from tests.pipelines.local.survey_page import survey_files
-from tests.pipelines.pages.all_kinds import STORM, documents, write_outline, write_page
+from tests.pipelines.pages.all_kinds import STORM, documents, half_width, write_outline, write_page
 from tests.pipelines.report.records_page import TOWNS, public_records
 from tests.pipelines.report.report_page import NASTY, public_side
 from tests.releases.continued import unpacked
@@ -320,9 +320,7 @@ def test_two_numbers_that_a_reader_chooses_are_compared_as_the_page_states_or_fr
     driver.find_element(By.CSS_SELECTOR, f"#query-{place} .compare").find_element(
         By.XPATH, "ancestor::details/summary"
     ).click()
-    of_quantiles = text(driver, f"#query-{place} .compared").replace("\xa0", " ")
-    assert of_quantiles.startswith("median, ")
-    assert "(90 % interval " in of_quantiles
+    assert "(90 % interval " in text(driver, f"#query-{place} .compared").replace("\xa0", " ")
     _, stated = facts.series[0]
     one = stated.differences[0]
     assert first.startswith(f"{one.name}, compared with all cells together, {one.minus_name}: ")
@@ -546,6 +544,10 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
     ]
     fan = f"#query-{drawn['medians, quantiles'][0]} .pictured svg"
     bands = elsewhere.find_elements(By.CSS_SELECTOR, f"{fan} [aria-label=area]")
+    compared = elsewhere.find_element(By.CSS_SELECTOR, f"#query-{drawn['medians, quantiles'][0]} .compared")
+    assert (compared.get_attribute("textContent") or "").startswith(
+        "median, the end of 25 March 2026, compared with median"
+    )
     assert len({one.get_attribute("fill") for one in bands}) == len(bands) == 3
     assert logged(elsewhere) == []
     assert elsewhere.execute_script("return performance.getEntriesByType('resource').length") == 0
@@ -639,6 +641,7 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     assert box.startswith("4 cells, lat 44.886 to 44.914, long -93.336 to -93.304: sum ")
     value, low, high = (float(one.replace(",", "")) for one in re.findall(r"-?[\d,.]*\d", box.partition("sum ")[2]))
     assert value == pytest.approx(sum(cells))
+    assert half == pytest.approx(half_width(data, STORM, [(1, 3), (1, 3)], every=True))
     assert 0 <= high - value - half <= 4 * data["series"][0]["unit"]
     assert 0 <= value - low - half <= 4 * data["series"][0]["unit"]
     assert chosen.first_selected_option.text == "[44.9, 44.914), [-93.32, -93.304)"

@@ -1,7 +1,7 @@
 """Data behind the charts of each kind: cells of the page, errors of sums over boxes, and main messages."""
 
 import json
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from tests.pipelines.pages.all_kinds import (
     WINDOWS,
     ages,
     documents,
+    half_width,
     numbers_of_truth,
     plan_of,
     stops,
@@ -43,34 +44,6 @@ from transforms.common.errors import SpecError
 @pytest.fixture(scope="module")
 def drawn() -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in documents()}
-
-
-def half_width(document: dict[str, Any], window: int, box: list[tuple[int, int]], *, every: bool = False) -> float:
-    """Return the half width of the interval of a sum, as `assets/pictures.js` does; `every`: of all listed values."""
-    errors, sums = (
-        document["series"][0]["over" if every else "errors"],
-        document["picture"]["over" if every else "sums"],
-    )
-    table, in_time, share = errors["noise"][window]
-    space, table = sums["spaces"][errors["space"]], sums["tables"][table]
-    sizes = [len(axis["labels"]) for axis in document["picture"]["axes"]]
-    places = [list(combinations(range(size + 1), 2)).index(side) for size, side in zip(sizes, box, strict=True)]
-    largest = 1.0
-    if "boxes" in table:
-        return float(table["boxes"][places[0]])
-    if "bounds" in space:
-        sides = [one[last] - one[first] for one, (first, last) in zip(space["bounds"], box, strict=True)]
-        squares = space["times"] * np.prod(sides)
-        if "exact" in table:
-            return float(table["exact"][int(squares)])
-        largest = 1 / squares
-    elif "axes" in space:
-        squares = np.prod([axis["squares"][at] for axis, at in zip(space["axes"], places, strict=True)])
-        largest = np.prod([axis["largest"][at] for axis, at in zip(space["axes"], places, strict=True)])
-    else:
-        squares = space["boxes"][places[0] * sizes[1] * (sizes[1] + 1) // 2 + places[1]]
-    factor = [half for least, half in table["spread"] if least == 1 or least <= 1 / (share * largest) + 1e-9][-1]
-    return float(np.sqrt(in_time * squares) * factor)
 
 
 def answered(query: Query, plan: Plan, window: int, box: list[tuple[int, int]], *, every: bool = False) -> float:
