@@ -26,3 +26,5 @@ def test_a_page_is_made(tmp_path: Path) -> None:
 
     assert "<h1>Sessions on three servers</h1>" in page
     assert "168 windows of 1 hour" in page
+    assert "Protects each session: " in page
+    assert "Count of sessions by server." in page

@@ -270,7 +270,8 @@ def meaning(series: Series, query: Query, spec: Spec, of: str = "") -> str:
     at_once = spec.privacy.constraint.at_once
     ends = at_once is not None and at_once.changes is not None
     most = "" if ends or at_once is None else f" ({_most(at_once, spec)})"
-    came, went = f"came within a window{most}", f"went within a window{most}"
+    came, went = ("came", "went") if query.where is None else ("began to match", "stopped matching")
+    came, went = f"{came} within a window{most}", f"{went} within a window{most}"
     match series.kind:
         case "level":
             return f"{noun} that are present at the end of a window"

@@ -35,10 +35,11 @@ def sentences_of(
         defined: Definitions of kinds of numbers that the page has above; those of the query are added.
         headlined: Whether the charts begin with the latest numbers, so that they are not repeated here.
     """
-    said = [html.paragraph(one) for one in query.measured]
+    what, *more = query.measured
     meanings = [text for one in query.series if (text := f"{one.kind}: {one.meaning}.") not in defined]
     defined.update(meanings)
-    said += [html.bullets(meanings)] if len(meanings) > 1 else [html.paragraph(one) for one in meanings]
+    kinds = [html.bullets(meanings)] if len(meanings) > 1 else [html.paragraph(one) for one in meanings]
+    said = [html.paragraph(what), *kinds, *map(html.paragraph, more)]
     said += [] if headlined else latest_of(query)
     said += [html.paragraph(text, role="warning") for text in warnings]
     main, *others = [text for one in query.series for text in _changed(one)] or [""]

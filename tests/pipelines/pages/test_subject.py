@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.pages.subject import entries, protects, unit
-from pipelines.pages.words import what_is_measured, who
+from pipelines.pages.words import meaning, what_is_measured, who
 from pipelines.spec.load import Spec, load
+from privacy.series import Series
 from tests.pipelines.pages.test_words import AGES, KINDS, QUERY, SPEC
 from tests.pipelines.spec_text import changed
 
@@ -71,6 +72,9 @@ def test_sentences_use_the_curator_s_nouns_and_form_no_plural_of_other_texts(tmp
         spec = load(tmp_path / "spec.yaml")
         said[noun] = what_is_measured(spec.queries[0], "", spec), unit(spec), entries(spec), who(spec)[:12]
 
+    level, entered = (meaning(Series(kind=kind), spec.queries[0], spec) for kind in ("level", "entered"))
+    assert level == "entries that are present at the end of a window"
+    assert entered == "entries that began to match within a window"
     female = "whose gender is female, by Age."
     assert said["stay"] == (f"Count of stays {female}", "stay", "stays", "One stay: al")
     assert said["Aufenthalt <b>"] == (f"Count of entries {female}", "Aufenthalt <b>", "entries", "One Aufentha")

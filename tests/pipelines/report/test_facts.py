@@ -345,6 +345,9 @@ def test_a_kind_is_defined_before_its_first_number_and_once_a_page(made: Made) -
     assert 0 < first.index(meaning) < first.index("Latest, ")
     assert meaning not in again
     assert made.html.count(meaning) == 1
+    (steered,) = (one for one in made.facts.queries if one.query == "steered")
+    said = "".join(sentences_of(steered, (), set()))
+    assert 0 < said.index(f"level: {steered.series[0].meaning}.") < said.index("New numbers of level")
 
 
 def test_intervals_of_another_level_have_a_reason(made: Made) -> None:
@@ -365,6 +368,7 @@ def test_each_fact_about_privacy_is_on_the_page_once(made: Made) -> None:
         assert made.text.count(written(disclosed[heading])) == 1, heading
     assert made.text.count(written(release.plan.claim)) == 1
     assert made.text.count(INSIDE) == 1
+    assert "medians of all cells and windows query number half of its 95 % interval" in made.text
     assert '<section id="privacy"' not in made.html
 
 
