@@ -110,3 +110,62 @@ def logged(driver: webdriver.Chrome) -> list[dict[str, Any]]:
     """Return the console entries since the last call."""
     found: list[dict[str, Any]] = driver.get_log("browser")
     return found
+
+
+TORN = """
+const heights = arguments[0], width = 717, main = document.querySelector('main'), faults = new Set();
+const shown = (node) => node.checkVisibility() && node.getClientRects().length > 0;
+const named = (node) => `${node.tagName} ${node.textContent.trim().slice(0, 40)}`;
+const leaf = (node) => {
+  const first = node.matches('p, li, dt, tr, svg') ? null : [...node.children].find(shown);
+  return first ? leaf(first) : node;
+};
+const after = (node) => {
+  let next = node;
+  do {
+    while (!next.nextElementSibling) next = next.parentElement;
+    next = next.nextElementSibling;
+  } while (!shown(next));
+  return leaf(next);
+};
+const begins = [...main.querySelectorAll(
+  'h2, h3, figcaption, caption, summary, thead, .standing, .latest:has(+ ul), .extremes, .said, .total'
+)].filter(shown);
+const wholes = [...main.querySelectorAll('.plot, tr, .facts div, .sign')].filter(shown);
+const lists = [...main.querySelectorAll('tbody, .facts')].map((list) => [...list.children].filter(shown));
+const boxed = [...main.querySelectorAll('p, li, dd, tr, svg, span')].filter(shown);
+for (const region of main.querySelectorAll('.scrolls'))
+  if (shown(region) && getComputedStyle(region).overflowY !== 'visible') faults.add(`${named(region)} is cut`);
+main.style.cssText = `columns: ${width}px; column-gap: 0; column-fill: auto; padding: 0; margin: 0; width: ${width}px`;
+for (const height of heights) {
+  main.style.height = `${height}px`;
+  const { left, top } = main.getBoundingClientRect();
+  const page = (box) => Math.floor((box.left - left + 1) / width);
+  const pages = (node) => [...node.getClientRects()].map(page).sort((one, other) => one - other);
+  for (const node of begins)
+    if (pages(node).at(-1) !== pages(after(node))[0])
+      faults.add(`${named(node)} is on the page before ${named(after(node))}`);
+  for (const node of wholes) if (pages(node)[0] !== pages(node).at(-1)) faults.add(`${named(node)} is on two pages`);
+  for (const rows of lists) {
+    const on = rows.map((row) => pages(row)[0]);
+    for (const one of new Set(rows.length > 1 ? on : []))
+      if (on.filter((other) => other === one).length === 1) faults.add(`a page has only one row of ${named(rows[0])}`);
+  }
+  const boxes = boxed.flatMap((node) => [...node.getClientRects()]), last = Math.max(...boxes.map(page));
+  const used = Math.max(...boxes.filter((box) => page(box) === last).map((box) => box.bottom)) - top;
+  const whole = pages(main.querySelector('section:last-of-type'))[0] === last;
+  if (last && !whole && used < height / 5) faults.add(`the last page is nearly empty, if pages have ${height} pixels`);
+}
+main.style.cssText = '';
+return [...faults];
+"""
+"""JavaScript that lists what breaks badly between pages of paper, for pages of several heights.
+
+Each page is a column: columns break where pages do (CSS Fragmentation), and their boxes can be read.
+"""
+
+
+def torn(driver: webdriver.Chrome) -> list[str]:
+    """Return what breaks badly on paper, for ten heights around that of A4; the browser emulates paper already."""
+    found: list[str] = driver.execute_script(TORN, list(range(900, 1100, 20)))
+    return found

@@ -151,13 +151,13 @@ def _page(survey: Survey, found: Sequence[Numbers], signals: Sequence[dict[str, 
     query = stated_of(survey, part)
     parts = [
         f"<h1>{html.text(survey.release)}</h1>\n",
+        html.paragraph(words.PROTECTED, role="lead"),
         html.paragraph(
             f"{counted(sum(one.value.size for one in found), 'number')} from {counted(windows, 'window')} of "
             f"{length_text(survey.every)}, up to {end_name(survey.until(windows))}, from reports that "
-            f"{counted(survey.people, 'device')} randomised.",
-            role="lead",
+            f"{counted(survey.people, 'device')} randomised. Differential privacy with {budget}, for all that a device "
+            "ever sends.",
         ),
-        html.paragraph(f"{words.PROTECTED} Differential privacy: {budget} for all that it ever sends.", role="lead"),
         html.with_contents(
             [
                 _answers(survey, part, query, _warnings(survey, signals)),
@@ -184,7 +184,9 @@ def _page(survey: Survey, found: Sequence[Numbers], signals: Sequence[dict[str, 
         times=Times(start=survey.start, window=survey.every),
         queries=1,
     )
-    return html.page(f"{survey.release}: results", parts, data={"queries": [with_differences(drawn, query)]})
+    return html.page(
+        f"{survey.release}: results", parts, data={"queries": [with_differences(drawn, query)]}, copies=True
+    )
 
 
 def _answers(survey: Survey, part: ReportPart, query: StatedQuery, warnings: Sequence[str]) -> html.PageSection:

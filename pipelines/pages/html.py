@@ -38,6 +38,9 @@ _LEFTWARDS = re.compile(
 _SMALL = re.compile(r"(?<![\w.])\d(?:\.\d+)?e-\d\d(?!\w)")
 """A small number with an exponent, such as a delta (`privacy.upward.shown`)."""
 
+_NUMBER = re.compile(r"(?:± )?[-+]?[\d,]+(\.\d+)?")
+"""Number in a cell of a table."""
+
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 """Policy by which the browser keeps the page from the network."""
 
@@ -57,19 +60,21 @@ def page(
     data: Mapping[str, Any] | None = None,
     script: Sequence[str] = CHARTS,
     pictures: Iterable[str] = (),
+    copies: bool = False,
 ) -> str:
     """Return the whole document.
 
     Args:
         title: Title of the page.
         parts: HTML, made by the functions below, and sections.
-        data: Data that the script draws; None for a page without scripts.
+        data: Data that the script draws; None for a page without charts.
         script: Names of the scripts that draw.
         pictures: Kinds of pictures that it draws (`pipelines.pages.pictures.table`).
+        copies: Whether readers can copy the label and the promise as text.
     """
-    scripts = ""
+    scripts = f"<script>{_asset('copy.js')}</script>\n" if copies else ""
     if data is not None:
-        scripts = f'<script type="application/json" id="data">{_json(data)}</script>\n'
+        scripts += f'<script type="application/json" id="data">{_json(data)}</script>\n'
         kinds = dict.fromkeys(one for kind in pictures for one in (*_NEEDS.get(kind, ()), kind))
         names = (*_DRAWING, *_BEFORE.get(script, ()), *(f"{kind}.js" for kind in kinds), *script)
         scripts += "\n".join(f"<script>{_asset(name)}</script>" for name in names)
@@ -151,7 +156,7 @@ def facts(pairs: Iterable[tuple[str, str | Sequence[str]]]) -> str:
 
     return (
         '<dl class="facts">\n'
-        + "".join(f"<dt>{text(name)}</dt>\n<dd>{described(said)}</dd>\n" for name, said in pairs)
+        + "".join(f"<div><dt>{text(name)}</dt>\n<dd>{described(said)}</dd></div>\n" for name, said in pairs)
         + "</dl>\n"
     )
 
@@ -173,13 +178,14 @@ def table(
     head = "".join(
         f'<th scope="col"{_class(mark)}>{text(name)}</th>' for name, mark in zip(heading, marks, strict=True)
     )
-    body = ""
-    for row in rows:
-        first, *others = row
-        names = [f' data-name="{text(name)}"' if stacks else "" for name in heading[1:]]
+    body, names = "", [f' data-name="{text(name)}"' if stacks else "" for name in heading[1:]]
+    lines = [[written(cell) for cell in row] for row in rows]
+    fractions = [[_fraction(cell) for cell in column] for column in zip(*lines, strict=True)]
+    longest = [max(column, key=len) for column in fractions]
+    for first, *others in lines:
         cells = "".join(
-            f"<td{_class(mark)}{name}>{text(cell)}</td>"
-            for cell, mark, name in zip(others, marks[1:], names, strict=True)
+            f"<td{_class(mark)}{name}{_missing(cell, most) if mark else ''}>{text(cell)}</td>"
+            for cell, mark, name, most in zip(others, marks[1:], names, longest[1:], strict=True)
         )
         body += f'<tr><th scope="row">{text(first)}</th>{cells}</tr>\n'
     layout = ' class="stacks"' if stacks else ""
@@ -195,6 +201,28 @@ def with_contents(sections: Sequence[PageSection]) -> str:
     """Return sections below a table of contents, whose links are their titles."""
     items = "".join(f'<li><a href="#{one.name}">{text(one.title)}</a></li>' for one in sections)
     return f'<nav aria-label="Contents"><ul>{items}</ul></nav>\n{"".join(one.html for one in sections)}'
+
+
+def _fraction(cell: str) -> str:
+    """Return the decimal point of a number and what follows it; empty for other texts.
+
+    >>> _fraction("1,234.50"), _fraction("± 0.1"), _fraction("12"), _fraction("0.5 to 0.7")
+    ('.50', '.1', '', '')
+    """
+    found = _NUMBER.fullmatch(cell)
+    return "" if found is None else found[1] or ""
+
+
+def _missing(cell: str, longest: str) -> str:
+    """Return an attribute with the digits that a number lacks, which the style sheet leaves room for.
+
+    So numbers of a column have their decimal points below each other.
+
+    >>> _missing("12", ".50"), _missing("1.5", ".50"), _missing("not known", ".50")
+    (' data-rest=".50"', ' data-rest="0"', '')
+    """
+    rest = longest[len(_fraction(cell)) :]
+    return f' data-rest="{rest}"' if rest and _NUMBER.fullmatch(cell) else ""
 
 
 def heading(said: str) -> str:
@@ -225,7 +253,7 @@ def folded(summary: str, parts: Iterable[str], *, if_narrow: bool = False, for_p
         summary: Text that unfolds them.
         parts: HTML.
         if_narrow: Whether only a narrow page folds them, by its script; wide pages and paper show them.
-        for_paper: Whether the script unfolds them for paper.
+        for_paper: Whether paper shows them.
     """
     attributes = ' class="told"' if for_paper else ' class="told" open' if if_narrow else ""
     return f"<details{attributes}><summary>{text(summary)}</summary>\n{''.join(parts)}</details>\n"

@@ -1,8 +1,10 @@
 """How far one privacy unit can move the sums that get noise, for the person who approves a release."""
 
+import math
+from collections.abc import Sequence
+
 from pipelines.spec.series import series_label
 from privacy.planning.plan import Plan
-from privacy.upward import shown
 
 
 def movements(plan: Plan) -> list[tuple[str, str, str, str]]:
@@ -10,14 +12,31 @@ def movements(plan: Plan) -> list[tuple[str, str, str, str]]:
 
     The unit is the largest value that a state can add to a sum.
     """
-    rows = []
+    names, moves = [], [part.movement(plan.demands[part.query].measure) for part in plan.parts]
     for part in plan.parts:
-        demand = plan.demands[part.query]
         kinds = ", ".join(series_label(series, plan) for series in part.series)
-        moved, deviation = part.movement(demand.measure)
-        norms = ("-", "-") if moved is None else (shown(moved[0], 4), shown(moved[1], 4))
-        rows.append((f"{demand.name}: {kinds}", *norms, f"{deviation:.4g}"))
-    return rows
+        names.append(f"{plan.demands[part.query].name}: {kinds}")
+    columns = [_aligned([None if moved is None else moved[norm] for moved, _ in moves], up=True) for norm in (0, 1)]
+    return [*zip(names, *columns, _aligned([deviation for _, deviation in moves], up=False), strict=True)]
+
+
+def _aligned(numbers: Sequence[float | None], *, up: bool) -> list[str]:
+    """Return a column of positive numbers with one number of decimals: the least has four digits, whole ones have none.
+
+    Args:
+        numbers: Numbers; None for one that has no meaning.
+        up: Whether no text is below its number.
+
+    >>> _aligned([39.6, 3.2341, None], up=True), _aligned([86, 16], up=True)
+    (['39.600', '3.235', '-'], ['86', '16'])
+    """
+    known = [one for one in numbers if one is not None]
+    whole = all(float(one).is_integer() for one in known)
+    digits = 0 if whole else max(0, 3 - math.floor(math.log10(min(one for one in known if one > 0))))
+    size = 10.0**digits
+    return [
+        "-" if one is None else f"{math.ceil(one * size - 1e-6) / size if up else one:.{digits}f}" for one in numbers
+    ]
 
 
 INSIDE = (

@@ -78,7 +78,7 @@ def _boundaries(release: Published) -> NDArray[np.int64] | None:
 def with_charts(title: str, body: Sequence[str | html.PageSection], data: dict[str, Any] | None) -> str:
     """Return a page with the scripts of the charts that it has."""
     kinds = {one["picture"]["kind"]: None for one in (data or {}).get("queries", []) if "picture" in one}
-    return html.page(title, body, data=data, pictures=kinds)
+    return html.page(title, body, data=data, pictures=kinds, copies=True)
 
 
 def charts_data(

@@ -24,6 +24,9 @@ cells."""
 OPEN = 9
 """Most differences that a page shows at once; more are folded."""
 
+PRINTED = 40
+"""Most rows of a folded table that paper shows."""
+
 MANY = 10
 """Number of differences from which on the page states how many of them chance may explain."""
 
@@ -58,6 +61,7 @@ def plain_table(
             "published files: a level is the number at <code>window_end</code>, others are those of the window.</p>\n",
             html.table(f"{stated.label}: the latest numbers", heading, rows, words=2 + len(keys)),
         ],
+        for_paper=len(rows) <= PRINTED,
     )
 
 
@@ -162,7 +166,8 @@ def differences_table(stated: StatedQuery, others: str = OTHERS) -> str:
     )
     if len(found) <= OPEN:
         return html.heading("Is the change larger than the noise?") + table + note
-    return html.folded(f"Is the change larger than the noise? {counted(len(found), 'difference')}", [table, note])
+    summary = f"Is the change larger than the noise? {counted(len(found), 'difference')}"
+    return html.folded(summary, [table, note], for_paper=True)
 
 
 def _by_chance(found: Sequence[StatedDifference]) -> str:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pipelines.common.arguments import refuse_inside
 from pipelines.disclosure.facts import labelled
 from pipelines.pages import html
-from pipelines.pages.charts import line_of
+from pipelines.pages.lines import line_of
 from pipelines.pages.noise import NAMED, ROWS, shortened
 from pipelines.pages.numbers import outward, rounded, says_nothing
 from pipelines.published.release import naming
@@ -112,7 +112,7 @@ def _page(
         ),
     ]
     data = {"attributes": [_drawn(one, rows, signals) for one, rows in found]}
-    return html.page(f"{records.release}: sanitised records", parts, data=data, script=html.ESTIMATES)
+    return html.page(f"{records.release}: sanitised records", parts, data=data, script=html.ESTIMATES, copies=True)
 
 
 def _drawn(attribute: Attribute, rows: pa.Table, signals: Sequence[dict[str, Any]]) -> dict[str, Any]:

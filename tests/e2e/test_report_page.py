@@ -13,13 +13,14 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.wait import WebDriverWait
 
 import slackwater
 from examples.stops import show
 from pipelines import cli
 from pipelines.pages.pictures.message import message, told
 from pipelines.published.sums import REAL
-from tests.browser import IN_BROWSER, browser, faults, logged, resize
+from tests.browser import IN_BROWSER, browser, faults, logged, resize, torn
 from tests.pipelines.local.survey_page import survey_files
 from tests.pipelines.pages.all_kinds import STORM, documents, half_width, write_outline, write_page
 from tests.pipelines.report.records_page import TOWNS, public_records
@@ -140,12 +141,33 @@ def test_few_numbers_have_markers_and_dates_and_copies_name_them_once(driver):
     assert crowded == []
 
 
-def test_nothing_is_clipped_on_paper(driver):
+LINK = """
+const link = document.createElement('a');
+link.href = 'walks.html';
+document.querySelector('main').append(link);
+const { content } = getComputedStyle(link, '::after');
+link.remove();
+return content;
+"""
+"""JavaScript that returns what paper shows behind a link to another page."""
+
+FOLDED = """
+return ['.told:not([open]) table.stacks', '.compare'].map((one) => document.querySelector(one).checkVisibility());
+"""
+"""JavaScript that returns whether folded differences and the choice of others are visible."""
+
+
+def test_nothing_is_clipped_or_torn_on_paper(driver):
     resize(driver, 720, media="print")
     driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    target = driver.execute_script(LINK)
+    folded = driver.execute_script(FOLDED)
 
     assert faults(driver) == []
-    assert not driver.find_element(By.CSS_SELECTOR, ".controls").is_displayed()
+    assert torn(driver) == []
+    assert [one.is_displayed() for one in driver.find_elements(By.CSS_SELECTOR, ".controls, .copy")].count(True) == 0
+    assert folded == [True, False]
+    assert target == '" (walks.html)"'
     driver.execute_script("dispatchEvent(new Event('afterprint'))")
 
 
@@ -209,6 +231,7 @@ def test_pages_of_other_kinds_fit_all_widths_and_paper(elsewhere, other_pages, n
         if media == "print":
             elsewhere.execute_script("dispatchEvent(new Event('beforeprint'))")
             assert max(one.size["height"] for one in elsewhere.find_elements(By.CSS_SELECTOR, ".plot")) < 550
+            assert torn(elsewhere) == []
         assert faults(elsewhere) == []
     assert logged(elsewhere) == []
     assert elsewhere.execute_script("return performance.getEntriesByType('resource').length") == 0
@@ -236,6 +259,50 @@ def test_estimates_of_records_are_read_by_keys_and_pointer_and_more_of_them_at_a
     assert by_pointer.startswith("hour 00: ")
     assert rows == ["none", "full", NASTY]
     assert told == []
+
+
+POINTS = """
+const points = [];
+for (const body of document.querySelectorAll('tbody')) {
+  const columns = {};
+  for (const cell of body.querySelectorAll('.number')) {
+    const at = cell.textContent.indexOf('.'), range = document.createRange();
+    if (at < 0 || !/^(?:± )?[-+]?[\\d,.]+$/.test(cell.textContent)) continue;
+    range.setStart(cell.firstChild, at);
+    range.setEnd(cell.firstChild, at + 1);
+    (columns[cell.cellIndex] ??= []).push(range.getBoundingClientRect().left);
+  }
+  points.push(...Object.values(columns).map((one) => [one.length, Math.max(...one) - Math.min(...one)]));
+}
+return points;
+"""
+"""JavaScript that returns for each column how many numbers have a decimal point, and how far apart these are."""
+
+
+def test_costs_are_decimals_below_each_other_and_the_label_is_copied_by_keys(driver):
+    resize(driver, 390)
+    driver.execute_script("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    points = driver.execute_script(POINTS)
+    driver.execute_script("document.querySelectorAll('details').forEach((one) => (one.open = false))")
+    costs = text(driver, "#ledger tbody")
+    (label,) = driver.find_elements(By.CSS_SELECTOR, ".copy")
+    label.find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
+    WebDriverWait(driver, 10).until(lambda _: label.find_element(By.CSS_SELECTOR, "[role=status]").text)
+    said = label.text
+    driver.execute_script("document.querySelector('main').prepend(document.createElement('textarea'))")
+    area = driver.find_element(By.TAG_NAME, "textarea")
+    area.send_keys(Keys.CONTROL, "v")
+    pasted = str(area.get_property("value")).splitlines()
+    driver.execute_script("document.querySelector('textarea').remove()")
+
+    assert max(count for count, _ in points) > 4
+    assert max(apart for _, apart in points) < 0.5
+    assert "0.000000001" in costs
+    assert said == "Copy as text Copied."
+    assert pasted[0] == "Privacy label"
+    assert "Not protected:" in pasted
+    assert "- The private folder of the release and the exact data." in pasted
+    assert "Copy as text" not in pasted
 
 
 def test_numbers_of_a_survey_without_reports_are_read_out_as_unknown(elsewhere, other_pages):

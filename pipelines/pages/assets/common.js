@@ -174,7 +174,6 @@ const slackwater = (() => {
     });
     const texts = [...document.querySelectorAll("details.told")]; // so that a phone shows the first chart early
     if (matchMedia("(max-width: 40rem)").matches) texts.forEach((one) => { one.open = false; });
-    addEventListener("beforeprint", () => texts.forEach((one) => { one.open = true; }));
     let width = innerWidth;
     addEventListener("resize", () => {
       if (innerWidth !== width) redraws.forEach((redraw) => redraw());

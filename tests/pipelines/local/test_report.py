@@ -73,8 +73,7 @@ def test_the_page_states_numbers_differences_and_terms_like_the_page_of_a_releas
     assert links == re.findall(r'<h2 id="(.*?)-title">(.*?)</h2>', page)
     assert [title for _, title in links][::2] == ["Answers", "How large the noise is", "What is promised", "Glossary"]
     assert re.search(r"\d-\d\dT\d", text) is None
-    assert f"work {2 * 3 * WINDOWS} numbers" in text
-    assert text.index(words.PROTECTED) < text.index("Answers Reports")
+    assert f"work {words.PROTECTED} {2 * 3 * WINDOWS} numbers" in text
     assert "Latest, the end of 22 June 2025: level, employed: 43,000 (95 % interval 40,000 to 46,000) level, " in text
     # 90,000 - 43,000 + 69,000 - 500, with the three intervals of 3,000, 4,000 and 60,000 at once
     assert "level, none of these answers: 115,500 (85 % interval 48,500 to 182,500)" in text

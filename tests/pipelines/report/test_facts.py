@@ -287,7 +287,7 @@ def test_a_split_report_has_a_page_for_each_query_that_links_back(made: Made, tm
 
     home = (tmp_path / "a page.html").read_text()
     assert len(reported.pages) == len(made.facts.queries)
-    assert "<script" not in home
+    assert 'id="data"' not in home
     for path, query in zip(reported.pages, made.facts.queries, strict=True):
         page = Path(path).read_text()
         assert f'href="{Path(path).name.replace(" ", "%20")}"' in home
@@ -363,7 +363,7 @@ def test_each_fact_about_privacy_is_on_the_page_once(made: Made) -> None:
     disclosed = made.facts.disclosure
     folded = re.findall(r'<details class="told"><summary>(.*?)</summary>', made.html)
 
-    assert folded == ["Sensitivity, and the noise inside the mechanism", "The claim and its conditions"]
+    assert folded[-2:] == ["Sensitivity, and the noise inside the mechanism", "The claim and its conditions"]
     for heading in ("Privacy unit", "Bounds", "Not protected", "Spent"):
         assert made.text.count(written(disclosed[heading])) == 1, heading
     assert made.text.count(written(release.plan.claim)) == 1
