@@ -633,6 +633,9 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
     assert "The vertical axis does not start at 0." in notes["people"]  # flat lines far from zero
     assert float(least) > 1000
     assert "axis" not in notes["all"]
+    small = {name: text(elsewhere, f"#query-{drawn[name][0]} .charts > .note") for name in ("people", "rare")}
+    assert "Each chart has its own scale" in small["people"]  # they would be flat lines on one scale
+    assert "scale" not in small["rare"]
 
     series = f"#query-{drawn['all'][0]} .large"
     line = drawn["all"][1]["series"][0]["cells"][0]

@@ -18,7 +18,7 @@
   function alike({ cells, series: [series] }) {
     const spreads = series.cells.map((line) => d3.extent([...line.v, ...line.lo, ...line.hi].filter((value) => value !== null))).filter(([low]) => low !== undefined);
     const [low, high] = d3.extent([0, ...spreads.flat()]);
-    return cells.length < 2 || !spreads.length || 4 * d3.median(spreads, ([least, most]) => most - least) >= high - low;
+    return cells.length < 2 || !spreads.length || 3 * d3.median(spreads, ([least, most]) => most - least) >= high - low;
   }
 
   // The ends of a vertical scale: with zero, unless the numbers are so far from it that they would be a flat line.
