@@ -510,6 +510,7 @@ ARRAYS = ("Ints", "Integers")
 
 OPENED = {
     "pipelines.spec.queries": ["MadeOfCells"],
+    "privacy.evidence.decisions": ["PrivateChoice"],
     "privacy.local.design": ["Signs", "Symbols"],
     "privacy.planning.plan": ["AdaptivePart", "DiscoveredPart", "LinearPart"],
     "transforms.aggregation.queries": ["OrderedKey"],

@@ -54,7 +54,7 @@ def check_membership(seeker: Search, *, seconds: tuple[float, float], trials: in
     name, claim = ("epsilon", distance.allowed) if distance.pure else ("mu", distance.planned)
     counts, bound, began = np.zeros((2, BINS), dtype=np.int64), 0.0, process_time()
     least, most = (began + limit for limit in seconds)
-    half = min(claim, distance.planned) / 2
+    half = claim / 2
     while not counts.any() or process_time() < (most if bound < half < distance.noticed(FARTHEST) else least):
         counts += tally(_scores(parts), distance.cost)
         bound = _bound(counts, distance, FAILURE)

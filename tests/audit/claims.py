@@ -3,7 +3,7 @@
 Specs come from the tables of the program, so a new strategy or policy is audited without a change here, or, if it needs
 settings, `SETTINGS` must have them. A test (tests/audit/test_claims.py) fails if a bound, protection, measure or method
 of surveys has no claim. The correct program must pass: the lower bound on epsilon or mu never exceeds the claim, and
-for pure epsilon it reaches half of it, except for the claims in `LOOSE`.
+for pure epsilon it reaches half of it.
 """
 
 import json
@@ -64,16 +64,6 @@ SURVEYS: dict[str, dict[str, Any]] = {
     "within": {"constraint": {"within": "2d"}},
 }
 """Sections `local`: each method, and a bound on time."""
-
-_NO_RATIO = "no layer has the exact likelihood of these numbers; tests/privacy/adaptive compares their costs"
-
-LOOSE = {
-    "accounting paper": "charges each node with the most that any node can move, for comparison",
-    "policy pegasus": _NO_RATIO,
-    "policy pegasus, a span": _NO_RATIO,
-    "cells kdtree": _NO_RATIO,
-}
-"""Claims of which no bound from guesses reaches half, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +223,10 @@ def row(claim: Claim, found: dict[str, Any]) -> tuple[str, bool]:
         lower = max(lower, decisions.get("loss", 0.0))
     pure = kind == "epsilon" and "delta" not in claim.privacy
     share = lower / bound if bound else 0.0
-    if pure and share < 0.5 and claim.name not in LOOSE:
+    if pure and share < 0.5:
         faults.append("below half of the claim")
     exact = "exact" if pure and decisions.get("loss", 0.0) >= lower > 0 else "99.9 %"
-    said = "; ".join(faults) or ("passes; below half, as explained" if pure and share < 0.5 else "passes")
+    said = "; ".join(faults) or "passes"
     return (
         f"| {claim.name} | {kind} {bound:.3f} | {lower:.3f} ({exact}) | {share:.2f} | {said} |",
         not faults,

@@ -13,7 +13,7 @@ from privacy.adaptive.table import POLICIES
 from privacy.cells.table import OFFERS as CELLS
 from privacy.measure import COUNTS, VALUED
 from privacy.strategies.table import OFFERS as STRATEGIES
-from tests.audit.claims import LOOSE, MEASURES, PROTECTIONS, SURVEYS, Claim, claims
+from tests.audit.claims import MEASURES, PROTECTIONS, SURVEYS, Claim, claims
 
 EVERY = [*claims()]
 
@@ -50,7 +50,3 @@ def test_each_measure_and_kind_of_survey_is_claimed(tmp_path: Path) -> None:
     methods = {*get_args(LocalSection.model_fields["method"].annotation)} - {"auto"}
     assert methods == {load_local(claim.written(tmp_path)).method for claim in surveys} - {None}
     assert {key for section in SURVEYS.values() for key in section["constraint"]} == {*BoundSection.model_fields}
-
-
-def test_only_claims_that_exist_are_explained() -> None:
-    assert {*LOOSE} <= {claim.name for claim in EVERY}

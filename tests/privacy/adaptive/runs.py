@@ -1,5 +1,6 @@
 """Adaptive publication with chosen noise: the cost of a run is computed, not sampled."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -178,3 +179,15 @@ def played(rule: Rule, scales: Scales, answers: Sequence[tuple[bool, int, int]])
         flags.append(bool(found[0]))
         values.append(told[0])
     return np.array(one), np.array(other), flags, np.array(values)
+
+
+def chances(scores: list[int], scale: float) -> list[float]:
+    """Return the probability of each place by permute and flip, from all orders of the places."""
+    coins = [math.exp((score - max(scores)) / scale) for score in scores]
+    found = [0.0] * len(scores)
+    for order in itertools.permutations(range(len(scores))):
+        left = 1.0
+        for place in order:
+            found[place] += left * coins[place]
+            left *= 1 - coins[place]
+    return [chance / math.factorial(len(scores)) for chance in found]

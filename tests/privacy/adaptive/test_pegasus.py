@@ -16,6 +16,7 @@ from privacy.cells.each import Each
 from privacy.cells.kdtree.kdtree import KdTree
 from privacy.cells.space import Axis
 from privacy.constraint import AtOnce
+from privacy.evidence.groups import log_chance
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteLaplace
 from privacy.planning.demand import Demand
@@ -24,7 +25,6 @@ from privacy.planning.make_plan import make_plan
 from privacy.planning.promise import Promise
 from privacy.protection import Span
 from privacy.series import Series
-from tests.privacy.adaptive.runs import added_up, at_or_above, mass
 
 R = 2
 CERTAIN = 1 << 50
@@ -47,37 +47,13 @@ class Chosen:
         return np.full(size, self.nu if distribution.scale == self.scales.test else 0)
 
 
-def log_chance(adaptive: Rule, scales: Scales, stream: Ints, left: list[bool], noisy: Ints) -> float:
-    """Return ln of the exact probability that one cell's windows have these noisy numbers and groups."""
-    assert scales.threshold is not None
-    assert scales.test is not None
-    support = np.arange(-80 * round(scales.test), 80 * round(scales.test) + 1.0)
-    total, weights, carry, group = 0.0, None, None, []
-    for level, leaves, told in zip(stream, left, noisy, strict=True):
-        total += float(mass(told - level, scales.sample(1).scale))
-        open_ = carry is not None and bool(unpacked(carry.published, 1).length[0])
-        if not open_:
-            assert not leaves
-            total, group = total + added_up(weights), [level]
-            weights = mass(support, scales.threshold)
-        else:
-            group.append(level)
-            moved = deviation(np.array(group)[:, None], np.array([len(group)]))[0]
-            least = adaptive.threshold - moved
-            for nu, made_of in ((least - 1, len(group)), (least, 1)):
-                assert step_grouped(adaptive, scales, carry, np.array([level]), Chosen(scales, nu))[1][0] == made_of
-            chance = (
-                at_or_above(least + support, scales.test) if leaves else at_or_above(1 - least - support, scales.test)
-            )
-            weights = weights + chance
-        _, _, carry = step_grouped(
-            adaptive, scales, carry, np.array([level]), Chosen(scales, CERTAIN if leaves else -CERTAIN)
-        )
-    return total + added_up(weights)
-
-
 def loss(adaptive: Rule, scales: Scales, one: Ints, other: Ints, left: list[bool]) -> float:
-    return log_chance(adaptive, scales, one, left, one) - log_chance(adaptive, scales, other, left, one)
+    """Return the log ratio of the probabilities of one cell's windows, if the first neighbour's numbers are told."""
+    first, second = (
+        log_chance(adaptive, scales, Each(cells=1), levels[:, None], np.array(left)[:, None], one[:, None])
+        for levels in (one, other)
+    )
+    return first - second
 
 
 BEFORE = 40
@@ -123,7 +99,7 @@ def test_in_a_span_each_window_is_paid_for() -> None:
     """A unit that is in all windows of the span makes each of them less likely, and all of them together."""
     adaptive = PegasusRule(period=Period(span=3), decisions=0.5, threshold=0)
     scales = scales_for(adaptive, budget=1.0, sensitivity=R)
-    one = np.array([200, 200, 200, *[0] * BEFORE])
+    one = np.array([150, 150, 150, *[0] * BEFORE])
     other = one + R * (np.arange(len(one)) < 3)
 
     assert 0.5 + 0.5 * 0.3 < loss(adaptive, scales, one, other, [False] * len(one)) <= 1

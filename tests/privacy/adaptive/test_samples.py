@@ -1,6 +1,5 @@
 """Exact cost of samples that are made with sums over cells: all that they publish, for all neighbours."""
 
-import itertools
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -31,7 +30,7 @@ from privacy.cells.quadtree import quadtree
 from privacy.noise.choices import PrivateChoice
 from privacy.noise.distributions import DiscreteLaplace
 from privacy.planning.document import CODEC
-from tests.privacy.adaptive.runs import offset
+from tests.privacy.adaptive.runs import chances, offset
 
 EPSILON, R = 1.0, 2
 FIXED = FixedRule(period=Period(windows=6), interval=6)
@@ -82,18 +81,6 @@ class Without:
             return np.array([pick])
         self.scales.append(distribution.scale)
         return np.zeros(size, dtype=np.int64)
-
-
-def chances(scores: list[int], scale: float) -> list[float]:
-    """Return the probability of each place by permute and flip, from all orders of the places."""
-    coins = [math.exp((score - max(scores)) / scale) for score in scores]
-    found = [0.0] * len(scores)
-    for order in itertools.permutations(range(len(scores))):
-        left = 1.0
-        for place in order:
-            found[place] += left * coins[place]
-            left *= 1 - coins[place]
-    return [chance / math.factorial(len(scores)) for chance in found]
 
 
 def all_picks(over: Sketcher, scales: Scales, level: Ints) -> Iterator[tuple[int, ...]]:

@@ -10,7 +10,10 @@ from privacy.adaptive.budget import scales_for
 from privacy.adaptive.dsft import DsftRule
 from privacy.adaptive.fixed import FixedRule
 from privacy.cells.each import Each
-from privacy.evidence.decisions import MOVED, log_chance, wrong_decisions
+from privacy.cells.kdtree import kdtree as kd
+from privacy.cells.kdtree.kdtree import kdtree
+from privacy.evidence.chances import MOVED
+from privacy.evidence.decisions import log_chance, wrong_decisions
 
 OVER = Each(cells=2)
 RULE = BaRule(period=Period(span=3), decisions=0.5)
@@ -93,3 +96,35 @@ def test_a_threshold_that_does_not_count_is_seen(monkeypatch):
     monkeypatch.setattr(step, "_one", lambda sample, scale: found if (found := one(sample, scale)) != MOVED else 0)
 
     assert "a decision does not move with the noise of its threshold" in wrong(DECIDING[1])
+
+
+TREE = kdtree((6,), (True,), height=1, share=0.3)
+ONCE = FixedRule(period=Period(windows=1), interval=1)
+UNEVEN = np.array([[0, 400, 0, 0, 0, 1600]])
+
+
+def chances_of_trees(level):
+    """Return the logarithm of the chance of each split, with the exact counts of the uneven histogram."""
+    scales, found = scales_for(ONCE, budget=1.0, sensitivity=1, over=TREE), []
+    for cut in range(5):
+        sketch = TREE.sketch(UNEVEN[0], lambda _, cut=cut: cut, lambda size: np.zeros(size, dtype=np.int64))
+        found.append(log_chance(ONCE, scales, TREE, level, [True], [sketch]))
+    return np.array(found), scales
+
+
+def test_chances_of_all_splits_add_up_to_one():
+    found, scales = chances_of_trees(UNEVEN)
+    density = 3 * np.log(np.tanh(1 / (2 * scales.sample(1).scale)))
+
+    assert np.exp(found - density).sum() == pytest.approx(1)
+
+
+def test_the_loss_of_a_kdtree_is_the_whole_budget_and_more_if_scores_move_twice(monkeypatch):
+    other = UNEVEN + np.array([0, 1, 0, 0, 0, 0])
+    losses = np.abs(chances_of_trees(other)[0] - chances_of_trees(UNEVEN)[0])
+    once = kd.scores
+    monkeypatch.setattr(kd, "scores", lambda *arguments: 2 * once(*arguments))
+    twice = np.abs(chances_of_trees(other)[0] - chances_of_trees(UNEVEN)[0])
+
+    assert 0.999 < losses.max() <= 1 + 1e-9
+    assert twice.max() == pytest.approx(losses.max() + 0.3, rel=1e-3)
