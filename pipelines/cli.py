@@ -6,6 +6,7 @@ nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a
 """
 
 import atexit
+import errno
 import json
 import logging
 import os
@@ -66,12 +67,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         print("\n".join(f"slackwater: {line}" for line in told.splitlines()), file=sys.stderr)
         return error.exit_code
     except OSError as error:  # about a path in a flag; commands report errors of other files themselves
-        where = error.filename or "a file"
-        print(
-            f"slackwater: {where}: {error.strerror or type(error).__name__}; check the path and your rights",
-            file=sys.stderr,
-        )
-        return 4
+        return _refused(error.filename or "a file", error)
     except KeyboardInterrupt:
         print("slackwater: interrupted; run it again to complete it: published windows stay", file=sys.stderr)
         return 4
@@ -83,7 +79,17 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         print(said, flush=True)
     except BrokenPipeError:  # the reader, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _refused("the output of the command, which is done", error)
     return getattr(value, "exit_code", 0)
+
+
+def _refused(where: str, error: OSError) -> int:
+    """Report that a file cannot be read or written, and return the exit code."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    advice = "free space, then run the command again" if full else "check the path and your rights"
+    print(f"slackwater: {where}: {error.strerror or type(error).__name__}; {advice}", file=sys.stderr)
+    return 4
 
 
 def _place(error: Exception) -> str:

@@ -38,6 +38,8 @@ _CURES = {
 }
 """Advice by the number of the system's error; every other number is an unforeseen failure."""
 
+_OF_A_FULL_DISK = {errno.ENOSPC, errno.EDQUOT}
+
 
 def keep_trace(folder: str, error: Exception) -> str:
     """Write the details into a private folder, and return where they are, in words."""
@@ -90,7 +92,7 @@ def failure(error: Exception, command: str, stands: str, folder: str | None) -> 
         stands: What the command leaves behind, in words.
         folder: Private folder that keeps the details, unless a folder or disk is the cause; None: they are not kept.
     """
-    refused = _of_a_disk(error)
+    refused = _of_a_disk(error, folder)
     if refused is not None:
         return RefusedError(f"{refused}; {stands}")
     reason, kept = forbidden(error), "" if folder is None else f"; {keep_trace(folder, error)}"
@@ -107,15 +109,22 @@ def reading_folders(spec: Spec) -> Iterator[None]:
     except SlackwaterError:
         raise
     except Exception as error:
+        if (refused := _of_a_disk(error, None)) is not None:
+            raise RefusedError(refused) from None
         raise SlackwaterError(
             f"{spec.output.private}: cannot be read ({type(error).__name__}); check the path and your rights, and try "
             "again"
         ) from None
 
 
-def _of_a_disk(error: BaseException) -> str | None:
-    """Return one line about an error of a folder or a disk; None for other errors."""
-    found = _refusal(error)
+def _of_a_disk(error: BaseException, folder: str | None) -> str | None:
+    """Return one line about an error of a folder or a disk; None for other errors.
+
+    Args:
+        error: The error.
+        folder: Folder that is full if the error of a full disk names no file, as those of Arrow's writers.
+    """
+    found = _refusal(error, folder)
     if found is None:
         return None
     number, path = found
@@ -126,14 +135,15 @@ def _of_a_disk(error: BaseException) -> str | None:
     return f"{path}: {os.strerror(number)}; {_CURES[number].format(account=account)}"
 
 
-def _refusal(error: BaseException) -> tuple[int, str] | None:
+def _refusal(error: BaseException, folder: str | None) -> tuple[int, str] | None:
     """Return the number of the system's error and the path, from the exception or from the message of a worker."""
     if isinstance(error, OSError) and error.errno in _CURES and error.filename is not None:
         return error.errno, os.fsdecode(error.filename)
     for number, path in reversed(re.findall(r"\[Errno (\d+)\] [^:\n]+: '([^'\n]+)'", str(error))):
         if int(number) in _CURES:
             return int(number), path
-    return None
+    full = [int(number) for number in re.findall(r"\[Errno (\d+)\]", str(error)) if int(number) in _OF_A_FULL_DISK]
+    return (full[-1], folder) if full and folder is not None else None
 
 
 def _committed_since(spec: Spec, began: str) -> str | None:

@@ -25,6 +25,7 @@ from slackwater.transform import _estimates, row_type
 from tests.e2e.specs import DAY, NO_NOISE, REPEATED, START, changelog, contents, write, write_spec
 from transforms.aggregation.shard_state import STATE, file_of
 from transforms.common.batches import DEAD_SCHEMA, Batch
+from transforms.common.instants import NOT_UNDERSTOOD
 from transforms.common.ipc import to_bytes
 from transforms.sources.changelog import DEAD, READ
 from transforms.sources.inspection import inspect_rows
@@ -229,7 +230,20 @@ def test_a_row_is_converted_independently_of_its_neighbours(folder: Path) -> Non
     assert alone.table.to_pylist()[0] in whole.table.to_pylist()
     assert whole.table.num_rows == rows.num_rows
     (dead,) = (part for part in found if isinstance(part, pa.Table))
-    assert dead["reason"].to_pylist() == ["column 'at': time is null"]
+    assert dead["reason"].to_pylist() == [f"column 'at': {NOT_UNDERSTOOD}"]
+
+
+def test_a_null_in_a_column_that_is_declared_without_nulls_is_a_dead_letter(folder: Path) -> None:
+    """Beam converts the None of a field of type `int` all the same."""
+    layout = layout_of(folder, Change)
+    row = pa.Table.from_pylist([row._asdict() for row in changes()]).slice(0, 1)
+    fields = [field.with_nullable(False) for field in row.schema]
+    key = row.schema.names.index(layout.source.entry)
+    columns = [pa.nulls(1, field.type) if place == key else row[place] for place, field in enumerate(fields)]
+
+    (dead,) = read_rows(pa.Table.from_arrays(columns, schema=pa.schema(fields)), layout)
+
+    assert dead["reason"].to_pylist() == [f"column '{layout.source.entry}': entry is null"]
 
 
 def test_rows_that_do_not_fit_the_spec_are_refused_before_any_data_is_read(folder: Path) -> None:

@@ -76,25 +76,49 @@ class Project(beam.PTransform):
                 f"the changelog is read for units by {source.owner or 'entry'}, and they are to be bounded by "
                 f"{self._projection.owner or 'entry'}; name one owner in Source and Aggregation"
             )
-        outputs = batches | "ProjectStates" >> beam.ParDo(_ProjectDoFn(self._projection)).with_outputs(
-            DEAD, main="projected"
-        )
+        kernel = _ProjectDoFn(self._projection, own=source is None)
+        outputs = batches | "ProjectStates" >> beam.ParDo(kernel).with_outputs(DEAD, main="projected")
         giving(outputs["projected"], self._projection)
         return outputs
 
 
 class _ProjectDoFn(beam.DoFn):
-    def __init__(self, projection: Projection) -> None:
-        self._projection = projection
+    def __init__(self, projection: Projection, *, own: bool) -> None:
+        self._projection, self._own = projection, own
 
     def process(self, batch: Batch) -> Iterator[pa.Table | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table]]:
-        if "owner" in batch.table.column_names and self._projection.owner is None:  # a source outside this library
-            raise ValueError("the rows name owners, and the privacy unit is the entry; name the owner in Aggregation")
+        if self._own:
+            refuse_form(batch.table, self._projection)
         table, rows, reason = project(batch.table, self._projection)
         if table.num_rows:
             yield table
         if len(rows):
             yield beam.pvalue.TaggedOutput(DEAD, dead_letters(batch.file, batch.row_numbers(rows), reason))
+
+
+def refuse_form(table: pa.Table, projection: Projection) -> None:
+    """Refuse a batch of a source outside this library that lacks the form that docs/pipelines.md describes.
+
+    A row without a key would be a truncate, which deletes all entries: one row would change what all others count.
+
+    Raises:
+        ValueError: A column is missing or has another type, or a key or a time is null.
+    """
+    names = {*table.column_names}
+    sides = [side for side in ("before", "after") if side in names]
+    read = {column for query in projection.queries for column in query.columns}
+    read |= {projection.by_class[0]} if projection.by_class else set()
+    if "owner" in names and projection.owner is None:
+        raise ValueError("the rows name owners, and the privacy unit is the entry; name the owner in Aggregation")
+    if projection.owner is not None:
+        read = read - {projection.owner} if "owner" in names else read | {projection.owner}
+    wanted = ["entry", "time", *(sides or ["after"]), *sorted(f"{side}.{name}" for side in sides for name in read)]
+    if missing := [name for name in wanted if name not in names]:
+        raise ValueError(f"a batch has no column {missing[0]!r}; docs/pipelines.md lists the columns")
+    if table["time"].type != pa.int64():
+        raise ValueError(f"column 'time' has type {table['time'].type}; expected microseconds since 1970 as int64")
+    if nulls := [name for name in ("entry", "time") if table[name].null_count]:
+        raise ValueError(f"column {nulls[0]!r} has nulls; leave out changes without a key or a time, and count them")
 
 
 def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarray, str]:

@@ -87,7 +87,7 @@ def read_rows(table: pa.Table, layout: Layout) -> Iterator[Batch | Skipped | pa.
     columns = zip(flat.column_names, flat.columns, strict=True)
     number = digest(((name, one_chunk(column)) for name, column in columns), whole).to_numpy().astype(np.int64)
     order = np.argsort(number, kind="stable")
-    table = _with_times(table.take(pa.array(order)), layout.source)
+    table = _with_times(table.take(pa.array(order)), layout.source, layout.source.until)
     yield from normalise(raw_of(table, layout), number[order], layout, Place(ROWS, 0), max(1, table.num_rows))
 
 
@@ -105,7 +105,7 @@ def schema_of(element_type: Any, source: Source) -> pa.Schema:
             "the rows have no schema that Arrow can hold; give beam.Row(...) or a NamedTuple of numbers, texts, "
             "booleans and rows of these, with Optional[...] where there are nulls, and times as text in ISO 8601"
         ) from None
-    return _with_times(empty, source).schema.remove_metadata()
+    return _with_times(empty, source, source.time, source.until).schema.remove_metadata()
 
 
 def source_of(source: Source) -> Source:
@@ -123,9 +123,9 @@ def source_of(source: Source) -> Source:
     return replace(source, format="parquet", paths=(ROWS,), forms=forms, nulls=(), kafka=None)
 
 
-def _with_times(table: pa.Table, source: Source) -> pa.Table:
-    """Convert columns of times to timestamps. Values that are no times become dead letters: null, or an early end."""
-    for name in (source.time, source.until):
+def _with_times(table: pa.Table, source: Source, *names: str | None) -> pa.Table:
+    """Convert columns of times to timestamps. Ends that are no times become early ends, and so dead letters."""
+    for name in names:
         if name in table.column_names and is_text(table[name].type):
             texts = one_chunk(table[name])
             ticks = to_microseconds(texts, source.timezone)[0].cast(_TIME)

@@ -11,8 +11,9 @@ from tests.reference import project_state
 from tests.strategies import QUERIES, STATES
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.listed_key import ListedKey
-from transforms.aggregation.projection import GONE, Projection, cell_codes, project
+from transforms.aggregation.projection import GONE, Projection, _ProjectDoFn, cell_codes, project, refuse_form
 from transforms.aggregation.queries import Query
+from transforms.common.batches import Batch
 
 INF, NAN = float("inf"), float("nan")
 COUNT = Query(name="all", measure=Measure(kind="count"))
@@ -170,3 +171,36 @@ def test_projected_values_fit_the_column_that_holds_them(low: float, width: floa
 
     told = np.array(table["after.0.value"].to_pylist()) * measure.grid
     np.testing.assert_allclose(told, [low, low + width], rtol=0, atol=measure.grid)
+
+
+OWN = Projection(
+    queries=(Query(name="beds", measure=Measure(kind="count"), by=(("ward", ("a", "other")),)),), owner="x"
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"entry": None}, "a batch has no column 'entry'"),
+        ({"time": None}, "a batch has no column 'time'"),
+        ({"before": None, "after": None}, "a batch has no column 'after'"),
+        ({"before.ward": None}, "a batch has no column 'before.ward'"),
+        ({"after.x": None}, "a batch has no column 'after.x'"),
+        (
+            {"time": pa.array([0, 1], pa.timestamp("us", "UTC"))},
+            r"column 'time' has type timestamp\[us, tz=UTC\]; expect",
+        ),
+        ({"entry": pa.array(["e0", None])}, "column 'entry' has nulls; leave out changes without a key"),
+        ({"time": pa.array([0, None], pa.int64())}, "column 'time' has nulls; leave out"),
+    ],
+)
+def test_a_batch_of_a_source_of_ones_own_is_refused_in_another_form(changes, message):
+    """A null key would be a truncate: the row of one person would delete the entries of all others."""
+    state = {"ward": "a", "x": 1.0}
+    table = batch([None, state], [state, None])
+    refuse_form(table, OWN)
+    columns = {name: changes.get(name, table[name]) for name in table.column_names}
+    changed = pa.table({name: column for name, column in columns.items() if column is not None})
+
+    with pytest.raises(ValueError, match=message):
+        [*_ProjectDoFn(OWN, own=True).process(Batch("rows", 1, changed))]

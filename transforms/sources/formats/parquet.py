@@ -168,6 +168,7 @@ def _raw(file: pq.ParquetFile, group: int, layout: Layout) -> pa.Table:
 
 def raw_of(table: pa.Table, layout: Layout) -> pa.Table:
     """Return the raw table of rows in memory: the same as for a file with these rows in one row group."""
+    table = table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))  # a null may come anyway
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, row_group_size=max(1, table.num_rows))
     texts = _texts(table.schema, layout)
