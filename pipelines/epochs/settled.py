@@ -18,6 +18,7 @@ from pipelines.disclosure.facts import Subject, disclosure, page_texts
 from pipelines.epochs.found_keys import found_keys
 from pipelines.epochs.job import Before, Job
 from pipelines.epochs.plans import committed_plan, plan_json
+from pipelines.spec.document import document_of
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Attempt
 from pipelines.store.commit import Commit, ReadFile
@@ -234,6 +235,22 @@ def refuse_another_beginning(job: Job, before: Before) -> None:
         )
 
 
+def _instead(frozen: str, now: str) -> str:
+    """Return what to do about the spec of a release that has changed."""
+    one, two = (document_of("spec", text).content for text in (frozen, now))
+    end, other = (content["schedule"].pop("until", None) for content in (one, two))
+    again = "run with --new-release NAME, which adds up both budgets"
+    if one != two or end == other:
+        return f"restore that spec, or {again}"
+    if end is None:
+        return "only schedule.until differs: remove it, since a release without an end stops when you no longer run it"
+    return (
+        f"only schedule.until differs, and a release keeps its end: restore it, and publish up to it; then write its "
+        f"end, {end}, as schedule.start and the new end, and {again}; with the old start, it would publish all old "
+        "windows again"
+    )
+
+
 def refuse_another(spec: Spec, commits: Sequence[Commit]) -> None:
     """Refuse folders with a release of another spec.
 
@@ -247,6 +264,5 @@ def refuse_another(spec: Spec, commits: Sequence[Commit]) -> None:
     changes = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
     raise RefusedError(
         f"{spec.output.private}: holds release {first.release!r} made from another spec, and a second release spends a "
-        "second budget; restore that spec, or run with --new-release NAME, which adds up both budgets\n"
-        + "\n".join(f"  {line}" for line in changes[:40])
+        f"second budget; {_instead(first.spec, spec.text)}\n" + "\n".join(f"  {line}" for line in changes[:40])
     )

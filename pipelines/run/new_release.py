@@ -108,12 +108,11 @@ def write_spec(path: str, name: str) -> Path:
     document["release"] = name
     for side in ("public", "private"):
         document["output"][side] = f"{document['output'][side].rstrip('/')}-{name}"
-    if "report" in document["output"]:  # else the runs of both releases overwrite one page
-        page = document["output"]["report"]
-        ending = Path(page).suffix
-        document["output"]["report"] = f"{page.removesuffix(ending)}-{name}{ending}"
-    if "witness" in document["output"]:
-        document["output"]["witness"] = f"{document['output']['witness'].rstrip('/')}-{name}"
+    for key in ("report", "witness"):  # else the runs of both releases write one file
+        if key in document["output"]:
+            path = document["output"][key].rstrip("/")
+            ending = Path(path).suffix
+            document["output"][key] = f"{path.removesuffix(ending)}-{name}{ending}"
     text = StringIO()
     yaml.dump(document, text)
     try:

@@ -73,11 +73,13 @@ class Ran(Value):
         files: Paths of the published files of this epoch, nodes and estimates.
         epoch: The epoch; None if nothing was due, and for a stream.
         how: How the run ended, in words.
+        read: Path of the private file with the number of rows read, by file; None if nothing was due, and for a stream.
     """
 
     release: str
     windows: int
     public: str
+    read: str | None = None
     files: tuple[str, ...] = ()
     epoch: PublishedEpoch | None = None
     how: str
@@ -100,7 +102,9 @@ class Ran(Value):
             f"{utc_name(epoch.start)} to {utc_name(epoch.until)}, {self.how}"
         )
         conditions = "All conditions of the claim: manifest.json, slackwater plan --explain."
-        return "\n".join([head, *wrap(epoch.claim, 120), conditions, *(f"  {path}" for path in self.files)])
+        files = [f"  {path}" for path in self.files]
+        read = f"Rows that the run read, by file, keep it private: {self.read}"
+        return "\n".join([head, *wrap(epoch.claim, 120), conditions, *files, read])
 
 
 def run(
@@ -278,6 +282,7 @@ def _published(spec: Spec, store: Store, commit: Commit, how: str) -> Ran:
         release=spec.release,
         windows=commit.windows - commit.released,
         public=spec.output.public,
+        read=FileSystems.join(spec.output.private, "diagnostics", "read.json"),
         files=tuple(store.shown.paths(commit)),
         epoch=PublishedEpoch(
             epoch=commit.epoch,

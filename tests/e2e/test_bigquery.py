@@ -345,3 +345,17 @@ def test_a_release_in_a_user_pipeline_is_loaded_once_even_if_its_step_is_repeate
 
     assert len(release.commits()) == 1
     assert release.rows().num_rows == published(release.folder, "estimates").num_rows > 0
+
+
+def test_a_new_release_adds_its_rows_to_the_same_table_under_its_own_name(release: Release) -> None:
+    release.spec()
+    release.run(DAYS[0])
+    before = in_order(release.rows())
+
+    said = release.slackwater("run", "spec.yaml", "--new-release", "again", "--until", f"{DAYS[0]}T00:00:00Z")
+
+    assert said.code == 0, said.err
+    rows = in_order(release.rows())
+    assert [row for row in rows if row["release"] == "wards"] == before
+    mine = {"release": "again", "value": None, "ci_low": None, "ci_high": None}
+    assert [row | mine for row in rows if row["release"] == "again"] == [row | mine for row in before]

@@ -343,13 +343,14 @@ def test_the_sum_is_shown_before_sampling_and_in_the_ledger(tmp_path: Path, caps
 
 
 def test_a_new_release_has_its_own_folders_report_and_witness(tmp_path: Path) -> None:
-    shared = "  private: private\n  report: www.d/wards.html\n  witness: witness\n"
+    shared = "  private: private\n  report: www.d/wards.html\n  witness: audit.d/commits.jsonl\n"
     old = write_spec(tmp_path, ("  private: private\n", shared))
 
     one, two = load(old).output, load(write_new_spec(str(old), "b")).output
 
     assert Path(two.report or "").name == "wards-b.html"
     assert Path(two.report or "").parent == Path(one.report or "").parent
+    assert (two.witness or "").removeprefix(str(tmp_path)).lstrip("/") == "audit.d/commits-b.jsonl"
     assert not {one.public, one.private, one.witness} & {two.public, two.private, two.witness}
 
 
