@@ -35,8 +35,7 @@ def today(spec: Spec) -> Windows:
     """Return the bounds by today's calendar alone."""
     schedule = spec.schedule
     assert schedule.calendar is not None
-    windows = schedule.calendar.ahead(now())
-    return Windows(start=windows.start, every=windows.every, ends=(windows.ends or ())[: schedule.windows])
+    return schedule.calendar.ahead(now()) if schedule.windows is None else schedule.calendar.leading(schedule.windows)
 
 
 def continued(calendar: Windows, start: int | None, committed: Sequence[int]) -> Windows:

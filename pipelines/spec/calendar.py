@@ -5,12 +5,12 @@ midnight comes twice, it is the first one. Time zones come from the pinned packa
 of the machine. Its version alone decides where windows that have not closed begin and end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from itertools import count, takewhile
+from itertools import count, islice, takewhile
 
 from pipelines.spec.durations import MONTH, UNITS
 from pipelines.spec.times import MICROSECOND, microseconds
@@ -53,10 +53,11 @@ class Calendar:
 
     def until(self, last: date) -> Windows:
         """Return the windows that end at or before the beginning of a date."""
-        days = takewhile(lambda day: day <= last, self._dates())
-        return Windows(
-            start=begins(self.zone, self.first), every=self.every, ends=tuple(begins(self.zone, day) for day in days)
-        )
+        return self._ending(takewhile(lambda day: day <= last, self._dates()))
+
+    def leading(self, windows: int) -> Windows:
+        """Return the first windows."""
+        return self._ending(islice(self._dates(), windows))
 
     def ahead(self, moment: int) -> Windows:
         """Return the windows that end within 50 years after a moment, or after the first date if that is later.
@@ -74,6 +75,10 @@ class Calendar:
             if day >= last:
                 break
         return found
+
+    def _ending(self, days: Iterable[date]) -> Windows:
+        ends = tuple(begins(self.zone, day) for day in days)
+        return Windows(start=begins(self.zone, self.first), every=self.every, ends=ends)
 
     def _dates(self) -> Iterator[date]:
         """Yield the dates at whose beginning windows end, up to the year 9999."""

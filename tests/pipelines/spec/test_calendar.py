@@ -147,6 +147,14 @@ def test_committed_bounds_never_move_and_other_bounds_of_tzdata_are_reported(tmp
         continued(today, today.start, [today.ends[1]])
 
 
+def test_a_schedule_that_ends_before_clocks_skip_a_date_has_bounds(tmp_path: Path) -> None:
+    spec = loaded(tmp_path, by_calendar("2011-12-20", until="2011-12-29", zone="Pacific/Apia"))  # skips 30 December
+
+    bounds = bounds_of(spec, ())
+
+    assert (bounds.start, bounds.ends[-1], len(bounds.ends)) == (spec.schedule.start, spec.schedule.until, 9)
+
+
 @pytest.mark.slow
 def test_a_calendar_with_shorter_windows_than_planned_ends_the_release_only_if_noise_depends_on_it(
     tmp_path: Path,
