@@ -25,7 +25,8 @@ MEMORY = "1GB"
 
 _ROWS = """
 create table delivered as
-select entry, {owner} as owner, ticks, {ordered} {states}, {file} as file, {row} as place from batches
+select entry, {owner} as owner, {unowned} as unowned, ticks, {ordered} {states}, {file} as file, {row} as place
+from batches
 """
 
 _CHANGES = """
@@ -73,6 +74,7 @@ select
     (select count(*) from groups where earlier is not null and list_max(known) = 0 and list_max(after) > 0)
         as insertions_again,
     (select count(*) from truncates) as truncates,
+    (select count(*) from delivered where entry is not null and unowned) as rows_without_owner,
     (select count(*) from (
         select row(ticks, {ordered} 0) < max(row(ticks, {ordered} 0)) over (partition by entry order by file, place
             rows between unbounded preceding and 1 preceding) as late from delivered where entry is not null
@@ -82,19 +84,22 @@ select
 """
 
 
-def check(paths: list[str], *, owner: str | None, folder: str) -> dict[str, Any]:
+def check(paths: list[str], *, owner: str | None, of_states: str | None = None, folder: str) -> dict[str, Any]:
     """Return the counts.
 
     Args:
         paths: Paths of the files, at least one.
         owner: Name of the owner's column, if the files have one.
+        of_states: Column of the states that names the owner; a row without an owner on both sides is unusable.
         folder: Folder for temporary files; if it is remote, the system's folder for temporary files is used.
     """
     schema = _schema(paths[0])
     orders = [name for name in schema.names if name.startswith("order_")]
     before = "before" in schema.names
     states = [f"if({side} is null, 0::ubigint, hash({side})) as {side}" for side in SIDES if side in schema.names]
+    named = [f"{side}.{_quoted(of_states)} is null" for side in SIDES if side in schema.names and of_states is not None]
     names = {
+        "unowned": " and ".join(named) or "false",
         "owner": "null" if owner is None else _quoted(owner),
         "states": ", ".join(states if before else ["0::ubigint as before", *states]),
         "loose": _LOOSE,
@@ -120,6 +125,8 @@ def check(paths: list[str], *, owner: str | None, folder: str) -> dict[str, Any]
             database.close()
     if not before:
         found["gaps"] = None
+    if of_states is None:
+        del found["rows_without_owner"]
     return {**found, "first_time": _time(found["first_time"]), "last_time": _time(found["last_time"])}
 
 

@@ -45,7 +45,9 @@ _COMMENTS = {
     "freshness": "a window waits for a file stored after its end, in case the export stalls",
 }
 _UNTIL = "  # until: 2030-01-07T00:00:00Z  # the end of the last window; without it the release has no end\n"
-_BY = "    # by: {column: [a, b, other]}  # a count for each of these values\n"
+_BY = (
+    "    # by: {column: [a, b, other]}  # a count for each of these values; unknown ones: {column: {discover: true}}\n"
+)
 _COUNT = "count"
 _UNITS = "units  # owners with at least one entry; count: entries, with more noise if several of an owner count"
 _AT_MOST = "  # constraint: {at_most: 4}  # instead of protects: everything that a unit ever does, with more noise\n"

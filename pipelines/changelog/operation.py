@@ -136,7 +136,9 @@ def changelog(
         _close(folder)
     with _failures_kept(folder, "the changelog is written, but not checked"):
         made = _converted(paths[0], folder, layout)
-        found = check(paths, owner=None if layout.owner is None else made.owner, folder=folder)
+        own = layout.owner is not None
+        of_states = None if own else layout.source.owner
+        found = check(paths, owner=made.owner if own else None, of_states=of_states, folder=folder)
     if layout.snapshots:
         found["out_of_order"] = None  # a change has no place there
     skipped = sum(rows for _, _, rows in diagnosis.skipped)

@@ -59,9 +59,11 @@ def suggested(source: Source, layout: Layout) -> str:
 
 
 def _examples(layout: Layout, numbers: frozenset[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, column, template) of the queries that the columns suggest."""
+    """Yield (name, column, template) of the queries that the columns suggest; the owner is no key and no number."""
     names: set[str] = {"entries", "units"}
     for column, kind in _columns(layout):
+        if column == layout.source.owner:
+            continue
         last = _last_word(column)
         listed = kind in ("string", "bool") and column.lower() not in PUBLISHED and not last & _ONE
         measured = (kind in NUMERIC or column in numbers) and not last & (_ONE | _LABEL)

@@ -23,6 +23,7 @@ from pipelines.spec.fields import (
     of_kind,
     one_of,
 )
+from pipelines.spec.paths import remote_problem
 from pipelines.spec.words import show
 from transforms.aggregation.listed_key import as_text
 from transforms.sources.files.topic_segments import hosts_and_name, is_of_topic, topic_problem
@@ -129,6 +130,8 @@ class ChangelogSection(Section):
         problems: list[Problem] = []
         format_ = FORMATS[self.format]
         own = format_.own
+        remote = [(("path", place), remote_problem(path)) for place, path in enumerate(self.path)]
+        problems += [(place, problem) for place, problem in remote if problem is not None]
         problems += self._interval_problems(format_)
         problems += self._deletion_problems(format_)
         if self.expires is not None:

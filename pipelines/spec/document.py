@@ -90,7 +90,9 @@ def _text(name: str, path: Path) -> str:
     except UnicodeDecodeError:
         raise SpecError(f"{name}: not text in UTF-8; save the spec as UTF-8") from None
     except OSError as error:
-        raise SpecError(f"{name}: cannot be read ({error.strerror}); give the path of a spec") from None
+        right = "give this account the right to read it"
+        advice = right if isinstance(error, PermissionError) else "give the path of a spec"
+        raise SpecError(f"{name}: cannot be read ({error.strerror}); {advice}") from None
 
 
 def _remote_text(name: str) -> str:

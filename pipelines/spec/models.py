@@ -18,7 +18,7 @@ from pipelines.spec.fields import (
     one_of,
 )
 from pipelines.spec.finding import finding_problems
-from pipelines.spec.paths import within
+from pipelines.spec.paths import remote_problem, within
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection
 from pipelines.spec.rules import (
@@ -51,6 +51,8 @@ class FoldersSection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        places = {"public": self.public, "private": self.private}
+        refuse(((key,), problem) for key, path in places.items() if (problem := remote_problem(path)))
         if within(self.private, self.public):
             refuse([(("private",), "lies inside public; keep private files in a separate folder")])
         if within(self.public, self.private):

@@ -16,6 +16,17 @@ def within(inner: str, outer: str) -> bool:
     return inner_scheme == outer_scheme and inner_parts[: len(outer_parts)] == outer_parts
 
 
+def remote_problem(path: str) -> str | None:
+    """Return why no file can be on this remote storage; None for local paths, topics and `gs://`.
+
+    >>> remote_problem("s3://stays/*.csv"), remote_problem("data/*.csv")
+    ('s3:// is unsupported; use a local path, or gs://', None)
+    """
+    remote = re.match(r"(\w+)://", path)
+    known = remote is None or remote[1].lower() in ("gs", "kafka")
+    return None if remote is None or known else f"{remote[1]}:// is unsupported; use a local path, or gs://"
+
+
 def _parts(path: str) -> tuple[str, tuple[str, ...]]:
     remote = re.match(r"(\w+)://(.*)", path, re.DOTALL)
     if remote:

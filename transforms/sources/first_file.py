@@ -28,7 +28,7 @@ ColumnUse = Literal["number", "time"] | None
 _USUAL: dict[ColumnUse, str] = {"number": "float64", "time": "timestamp", None: "string"}
 _SEPARATORS = re.compile(r"[;\t|]")
 _CALLED = {";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
-_COMMAS = "write the file with commas between columns"
+_COMMAS = "write the file with commas between columns (docs/how-to/changelogs.md, Files of spreadsheets)"
 _SERVING = {"number": NUMERIC, "time": ("timestamp",)}
 
 
@@ -186,7 +186,8 @@ class FirstFile:
 
     def _hint(self, column: str, names: list[str]) -> str:
         """Return suggestions for a missing column, without names of CSV and JSON (see the module's docstring)."""
-        near = difflib.get_close_matches(column, names, 1)
+        written = [name.lower() for name in names]
+        near = [names[written.index(name)] for name in difflib.get_close_matches(column.lower(), written, 1)]
         if self.rows is None:
             return f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names[:12]))}"
         if near and self.format.cells:

@@ -163,3 +163,21 @@ def test_nothing_of_the_work_is_left(tmp_path: Path) -> None:
     checked(awkward(9), tmp_path)
 
     assert [path.name for path in tmp_path.iterdir()] == ["part.parquet"]
+
+
+def test_rows_whose_states_name_no_owner_are_counted(tmp_path: Path) -> None:
+    """The two rows below that `run` cannot charge to anyone: no state at all, and a state without an owner."""
+    rows: list[Row] = [
+        ("a", 1, 1, None, "p"),
+        ("a", 2, 2, "p", None),
+        ("b", 3, 3, None, None),
+        (None, 4, 4, None, None),
+    ]
+    path = written(rows, tmp_path / "part.parquet")
+    table = pq.read_table(path)
+    keyed = pa.array([None, None, None, {"ward": None, "age": 3}], STATE)
+    extra = table.slice(3).set_column(0, "entry", pa.array(["c"])).set_column(3, "before", keyed.slice(3))
+    pq.write_table(pa.concat_tables([table, extra.cast(SCHEMA)]), path)
+
+    assert check([path], owner=None, of_states="ward", folder=str(tmp_path))["rows_without_owner"] == 2
+    assert "rows_without_owner" not in check([path], owner=None, folder=str(tmp_path))

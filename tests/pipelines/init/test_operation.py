@@ -267,7 +267,7 @@ def test_other_column_separators_are_reported(slackwater: CommandLine) -> None:
 
     assert said.lines == [
         "slackwater: data/stays.csv: it has one column, with a semicolon in its name; write the file with commas "
-        "between columns"
+        "between columns (docs/how-to/changelogs.md, Files of spreadsheets)"
     ]
 
 

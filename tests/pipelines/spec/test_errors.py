@@ -417,6 +417,12 @@ BROKEN = [
         "28: output.private: lies inside public",
     ),
     ("private: out/private", "private: out", "27: output.public: lies inside private; keep"),
+    (
+        "private: out/private",
+        "private: s3://out/p",
+        "28: output.private: s3:// is unsupported; use a local path, or gs",
+    ),
+    ("path: data/*.parquet", "path: [a, hdfs://b/*]", "4: changelog.path[1]: hdfs:// is unsupported; use a local path"),
     ("out/private\n", "out/private\n  format: xml\n", "29: output.format: expected one of parquet"),
     (
         "out/private\n",

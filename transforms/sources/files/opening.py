@@ -81,6 +81,8 @@ def why(error: Exception, usual: str) -> str:
     """Return the description of an error of `UNREADABLE`: its own text, or `usual` with the error's class inserted."""
     if isinstance(error, MisnamedError | OversizeError):
         return str(error)
+    if isinstance(error, IsADirectoryError):
+        return "is a folder; name its files, such as data/*.csv"
     if isinstance(error, OSError) and (number := number_of(error)):
         return f"cannot be read ({os.strerror(number)}); check the disk, the path and your rights"
     return usual.format(type(error).__name__)

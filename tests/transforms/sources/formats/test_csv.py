@@ -18,7 +18,15 @@ def csv_layout(path, **changes):
 def test_a_file_with_other_separators_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("id;at;x\n1;2026-01-01T00:00:00Z;3\n")
 
-    with pytest.raises(SpecError, match=r"it has 1 column; .* heading; write the file with commas between columns"):
+    commas = r"write the file with commas between columns \(docs/how-to/changelogs.md, Files of spreadsheets\)"
+    with pytest.raises(SpecError, match=rf"it has 1 column; .* heading; {commas}"):
+        csv_layout(tmp_path / "a.csv")
+
+
+def test_a_column_in_capital_letters_is_similar(tmp_path):
+    (tmp_path / "a.csv").write_text("ID,AT,AFTER_X,AFTER_W\n")
+
+    with pytest.raises(SpecError, match="has no column 'at'; the name of column 2 is similar; compare the spelling"):
         csv_layout(tmp_path / "a.csv")
 
 
