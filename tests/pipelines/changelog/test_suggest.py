@@ -161,7 +161,10 @@ def test_a_column_with_unique_values_is_no_measure_and_no_cell_but_may_be_the_ow
     named = suggested(replace(source, owner="email"))
     assert "\n  unit: email  # all entries of one owner together" in named
     assert f"\n    entries:  {FILL_IN}" in named
-    assert queries_of(suggested(replace(source, owner="ward"))) == {"sum_price"}  # a unit is no key of its own numbers
+    assert queries_of(suggested(replace(source, owner="ward"))) == {
+        "sum_price",
+        "units",
+    }  # a unit is no key of its own numbers
 
 
 def test_decimals_as_text_can_be_summed_in_any_column_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
