@@ -106,6 +106,7 @@ def test_plan_warns_of_settings_that_make_numbers_useless(counts, cells, number,
 
     assert found.startswith(warning)
     assert [*warnings(evaluated({}, CELLS, {}))] == []
+    assert [*warnings(evaluated({"rows_before": 600}, CELLS, {}))] == []  # levels count such rows
 
 
 def test_rows_are_listed_by_each_value_of_each_key():
