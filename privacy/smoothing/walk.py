@@ -11,11 +11,11 @@ d, the innovations are L^-1 d, and the estimate of n_t from the numbers up to t 
 
 *The size of steps* is not known. The values of a grid, `SPEEDS`, are tried in parallel, and the estimates are averaged
 with the likelihood of the published numbers so far as weights. If each number has independent noise, a small weight,
-`RESTART`, is redistributed at each number, so that the estimate follows a calm series that jumps. It is not
-redistributed if numbers share noise: a size that is too small takes part of a jump for shared noise, which agrees with
-all later numbers, so weight must not return to it. Sources: Magill, "Optimal adaptive estimation of sampled stochastic
-processes", IEEE Transactions on Automatic Control 10 (1965), for the average; Herbster and Warmuth, "Tracking the best
-expert", Machine Learning 32 (1998), for the redistribution.
+`RESTART`, is redistributed at each number, after its likelihood, so that the estimate follows a calm series that jumps.
+It is not redistributed if numbers share noise: a size that is too small takes part of a jump for shared noise, which
+agrees with all later numbers, so weight must not return to it. Sources: Magill, "Optimal adaptive estimation of sampled
+stochastic processes", IEEE Transactions on Automatic Control 10 (1965), for the average; Herbster and Warmuth,
+"Tracking the best expert", Machine Learning 32 (1998), for the redistribution.
 
 *If the model is wrong*, which noisy numbers alone cannot show, the estimate is biased. So
 
