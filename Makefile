@@ -124,7 +124,7 @@ check: $(TESTED)  ## check style, types, doctests and fast unit tests; 90 second
 test: $(READY)  ## run all tests, style and type checks; eight minutes on two cores
 	@$(MAKE) $(JOBS) style type suite
 
-audit: $(TESTED)  ## seed 103 faults and check that the audit sees each; 20 minutes on two cores
+audit: $(TESTED)  ## seed 114 faults and check that the audit sees each; 20 minutes on two cores
 	@$(BIN)/python -m tests.audit.seeded
 
 claims: $(TESTED)  ## audit each strategy, policy and protection, and compare measured bounds with the claims

@@ -216,8 +216,8 @@ def _trust(subject: Subject) -> str:
 def _errors(subject: Subject) -> str:
     repeated = " Repeated numbers of adaptive queries have neither." if _adaptive(subject) else ""
     return (
-        "The tables state the standard deviation of each number's noise and its 95 % confidence interval, where they "
-        f"are known. The intervals cover noise alone.{repeated}"
+        "The published files state the standard deviation of each number's noise (stddev) and its 95 % confidence "
+        f"interval, where they are known; pages show the intervals. The intervals cover noise alone.{repeated}"
     )
 
 

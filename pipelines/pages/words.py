@@ -95,8 +95,8 @@ def belief(spec: Spec, epsilon: float, delta: float) -> list[str]:
     if delta or spec.privacy.protects.span is not None:
         return []
     return [
-        f"So a reader who first thinks that {a(unit(spec))} is in the data with a chance of 50 %, and knows everything "
-        f"about all others, can be at most {sure(epsilon)} sure after reading all numbers."
+        f"With this epsilon, a reader who first thinks that {a(unit(spec))} is in the data with a chance of 50 %, and "
+        f"knows everything about all others, can be at most {sure(epsilon)} sure after reading all numbers."
     ]
 
 

@@ -180,7 +180,7 @@ def _by_chance(found: Sequence[StatedDifference]) -> str:
         return ""
     return (
         f" If all {len(known):,} differences with intervals here were 0 without noise, at most about "
-        f"{max(1, round(sum(known))):,} would look larger than the noise by chance alone."
+        f"{sum(known):,.1f} of them would look larger than the noise by chance alone, on average."
     )
 
 
