@@ -159,7 +159,8 @@ def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
     totals_have_one_interval_each(json.loads(say("report", "public", "--json").out)["queries"])
     page = (tmp_path / "report.html").read_text()
     assert all(
-        part in page for part in ("beds, by ward", "crossed, ranges by level 1 of ward", "crossed, quantiles total")
+        part in page
+        for part in ("beds, by ward", "crossed, ranges of age, by level 1 of ward", "crossed, quantiles of age, total")
     )
     assert "level_marginal: made from the cells" in say("smooth", "public", "-o", "smooth.csv").out
 
