@@ -149,7 +149,8 @@ def _ground(part: AdaptivePart, over: Sketcher) -> tuple[Ints, int]:
     """Return the histogram and the cell of a unit of which one sample tells most.
 
     Private choices tell most if they are far from the best ones: with most of the content in two cells, one of them
-    the unit's, a cut beside both is bad, and becomes better if the unit goes, while the best one becomes worse.
+    the unit's, a cut that has both on one side is bad, and becomes better if the unit goes, while the best one becomes
+    worse.
     """
     if over.alone:
         return np.zeros(over.cells, dtype=np.int64), 0

@@ -163,7 +163,7 @@ def cell_name(cell: Mapping[str, str], part: ReportPart, labels: Labels) -> str:
 
 
 class Dated(Protocol):
-    """What has windows: a release, or a survey."""
+    """A release or a survey: both publish numbers of windows."""
 
     @property
     def bounds(self) -> Windows:

@@ -103,7 +103,7 @@ class Ran(Value):
         )
         conditions = "All conditions of the claim: manifest.json, slackwater plan --explain."
         files = [f"  {path}" for path in self.files]
-        read = f"Rows that the run read, by file, keep it private: {self.read}"
+        read = f"Number of rows that the run read from each file (keep it private): {self.read}"
         return "\n".join([head, *wrap(epoch.claim, 120), conditions, *files, read])
 
 

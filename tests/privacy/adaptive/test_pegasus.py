@@ -48,7 +48,7 @@ class Chosen:
 
 
 def loss(adaptive: Rule, scales: Scales, one: Ints, other: Ints, left: list[bool]) -> float:
-    """Return the log ratio of the probabilities of one cell's windows, if the first neighbour's numbers are told."""
+    """Return the log ratio of the probabilities of one cell's windows, given the first neighbour's numbers."""
     first, second = (
         log_chance(adaptive, scales, Each(cells=1), levels[:, None], np.array(left)[:, None], one[:, None])
         for levels in (one, other)
