@@ -225,6 +225,24 @@ def _missing(cell: str, longest: str) -> str:
     return f' data-rest="{rest}"' if rest and _NUMBER.fullmatch(cell) else ""
 
 
+def linked(heading: str, points: Iterable[tuple[str, str, str]]) -> str:
+    """Return points as a list below a heading.
+
+    Args:
+        heading: Text above the list.
+        points: Of each an address, the link's text, and a text after it.
+    """
+    items = "".join(f'<li><a href="{text(to)}">{text(said)}</a>: {text(more)}</li>' for to, said, more in points)
+    return f"{paragraph(heading, role='latest')}<ul>{items}</ul>\n"
+
+
+def beside(parts: Iterable[str], others: Iterable[str]) -> str:
+    """Return parts with others beside them on a wide page, and below them on a narrow one."""
+    told = "".join(others)
+    said = "".join(parts)
+    return f'<div class="begin"><div>{said}</div><aside>{told}</aside></div>\n' if told else said
+
+
 def heading(said: str) -> str:
     """Return the heading of a part of a section."""
     return f"<h3>{text(said)}</h3>\n"

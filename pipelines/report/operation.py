@@ -28,6 +28,7 @@ from pipelines.report.ledger import ledger_section
 from pipelines.report.parts import ReportPart, parts_of, repeated_totals
 from pipelines.report.reported import Reported
 from pipelines.report.sentences import latest_of, noise_warnings, sentences_of
+from pipelines.report.short import in_short
 from pipelines.report.stating import facts_of, has_negative, has_unknown
 from pipelines.report.tables import differences_table, page_name, plain_table
 from privacy.counted import counted
@@ -126,15 +127,17 @@ def _page(
     again = f", {facts.repeated:,} of which repeat those of the window before," if facts.repeated else ""
     until = moment_name(release.local(release.bounds.end(release.windows)))
     complete = " All windows of the release are published." if release.windows == plan.promise.windows else ""
-    body = [
-        f"<h1>{html.text(facts.title)}</h1>\n",
-        *about.introduction,
+    promised = [
         html.paragraph(facts.protects, role="lead"),
         html.paragraph(
             f"{counted(facts.numbers, 'number')}{again} from {counted(release.windows, 'window')} of {facts.window}, "
             f"up to {until}. A window is the time of one number. Differential privacy with {budget}, for all numbers "
             f"together.{complete}"
         ),
+    ]
+    body = [
+        f"<h1>{html.text(facts.title)}</h1>\n",
+        html.beside([*about.introduction, *promised], in_short(facts.queries, data)),
         *(html.paragraph(text, role="warning") for text in [words.weakness(spec, plan.budget.epsilon)] if text),
         html.with_contents(
             [

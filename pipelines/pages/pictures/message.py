@@ -39,6 +39,9 @@ def message(
     return _largest(document, shown, _drawn(document, shown), PICTURES[picture["kind"]].largest + among, window)
 
 
+NONE_LARGEST = "No largest cell can be named"
+"""Begin of the message if most intervals overlap that of the largest number."""
+
 Items = Sequence[tuple[str, dict[str, Any]]]
 """Names of what a chart shows, with their lines."""
 
@@ -87,7 +90,7 @@ def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, call
     others = [] if low is None else [name for name, one in known if one["hi"][window] >= low and one is not line]
     if others and len(others) > (len(known) - 1) / 2:
         of = f"{len(others):,} of {len(known) - 1:,} other cells" if len(others) > 2 else " and ".join(others)
-        said = [f"No largest cell can be named: the interval{_overlap(of, others)} that of {number}."]
+        said = [f"{NONE_LARGEST}: the interval{_overlap(of, others)} that of {number}."]
     elif low is not None:
         said.append(_overlapping(others))
     within = document["within"]
