@@ -39,6 +39,7 @@ from pipelines.spec.units import unit_problems
 from pipelines.spec.words import not_one_of
 from privacy.json_values import digest_of
 from transforms.common.output_formats import DEFAULT, OUTPUT_FORMATS
+from transforms.release.marginal_tables import ALL
 from transforms.sources.formats.table import FORMATS
 
 
@@ -182,6 +183,12 @@ class SpecModel(Section):
             for name in getattr(self.about, section, None) or ():
                 if name not in known:
                     yield ("about", section, name), not_one_of(name, known)
+        for name, labels in (self.about.cells or {}).items():
+            keys = [query.by[name] for query in self.queries if name in query.by]
+            if keys and all(isinstance(key, list) for key in keys):
+                listed = [*dict.fromkeys(str(value) for key in keys for value in key)]
+                unknown = [value for value in labels if value not in (*listed, ALL)]
+                yield from ((("about", "cells", name, value), not_one_of(value, listed)) for value in unknown)
 
     def sha256(self) -> str:
         """Return the SHA-256 of the checked values, not of the text; defaults count as if they were written.

@@ -46,6 +46,7 @@ def test_what_is_said_about_a_release_and_its_witness_do_not_change_the_hash(tmp
         (f"about: {{region: {'x' * (LABEL + 1)}}}", f"about.region: has {LABEL + 1} characters; at most {LABEL} are"),
         (f"about: {{use: {'x' * (PROSE + 1)}}}", "about.use: has 4,001 characters; at most 4,000 are allowed"),
         ("about: {labels: {bets: Beds}}", "about.labels.bets: expected one of beds, waited, not 'bets'"),
+        ("about: {cells: {ward: {c: C}}}", "about.cells.ward.c: expected one of a, b, other, not 'c'"),
         ("about: {labels: {beds: 7}}", "about.labels.beds: expected text"),
         ('about: {use: "a\\u0007b"}', "about.use: holds a control character; remove it"),
     ],
