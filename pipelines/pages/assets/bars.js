@@ -1,8 +1,8 @@
-// Listed keys: bars, or dots of means, with intervals for a window, in the order of the last one.
+// Listed keys: bars, or dots of means, with intervals for a window, in its order.
 "use strict";
 (() => {
-  const { element, number, tick, pixels, widest, readable, called, told, unsure, doubt, hatched, limitsOf, barsLegend, inOrder, pictures } = slackwater;
-  const FEW = 20;
+  const { element, number, tick, pixels, widest, readable, called, told, unsure, doubt, hatched, limitsOf, barsLegend, pictures } = slackwater;
+  const FEW = 20, PRINTED = 28; // bars at first, and more at each press of the button; on paper as many as fit on a page
 
   function cut(text, room) {
     let letters = text.length;
@@ -51,7 +51,7 @@
       .attr("fill-opacity", 0.08).attr("pointer-events", "none").attr("visibility", "hidden");
     const drawn = readable(svg, {
       summary: title, count: shown.length, choose: choose && ((place) => choose(shown[place])),
-      arrows: { ArrowUp: -1, ArrowDown: 1 },
+      arrows: { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 },
       nearest: (_, down) => Math.max(0, Math.min(shown.length - 1, Math.floor((down - 6) / band.bandwidth))),
       mark: (place) => (place === null ? frame.attr("visibility", "hidden") : frame.attr("visibility", "visible").attr("y", band.apply(place))),
       text: (place) => `${shown[place].name}: ${told(series, line(place), window)}${sure(place) ? "" : `, ${doubt(query)}`}${further(shown[place])}`,
@@ -62,11 +62,11 @@
   pictures.bars = (query, { choose }) => {
     let few = FEW;
     return ({ series, window, order }, room, title, printed) => {
-      const items = order.slice(0, few).map((cell) => ({ name: called(query, cell), line: series.cells[cell], cell }));
+      const items = order.slice(0, printed ? Math.max(few, PRINTED) : few).map((cell) => ({ name: called(query, cell), line: series.cells[cell], cell }));
       const more = element("button", { class: "more", type: "button" }, `Show ${Math.min(FEW, order.length - few)} more cells`);
       more.addEventListener("click", () => { few += FEW; choose(null); });
       const drawn = slackwater.bars(query, series, window, items, { room, title, printed, choose: ({ cell }) => choose(cell) });
-      const note = element("p", { class: "note" }, `${items.length < order.length ? `${items.length} of ${order.length} cells` : "Cells"} ${inOrder}.`);
+      const note = element("p", { class: "note" }, `${items.length < order.length ? `${items.length} of ${order.length} cells` : "Cells"} in the order of this window, those that are mostly noise last.`);
       return [[...drawn, note, ...(few < order.length ? [more] : [])]];
     };
   };

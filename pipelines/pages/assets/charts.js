@@ -4,13 +4,19 @@
   const FEW = matchMedia("(max-width: 40rem)").matches ? 6 : 12; // small charts at first, and more at each press of the button
   const { data, element, number, scaled, limitsOf, bounded, readable, copied, drawAll, label, called, span, when, stepped, moment, told, toldWhole, dates, POINTS, thinnest, apart, pictures = {}, largest, named, ranked, inOrder } = slackwater;
 
+  // How many other windows have intervals that overlap that of one window.
+  function rivals(line, known, place) {
+    const count = d3.sum(known, (at) => at !== place && line.lo[at] !== null && line.lo[at] <= line.hi[place] && line.hi[at] >= line.lo[place]);
+    return line.lo[place] === null || !count ? "" : ` The interval${count > 1 ? "s" : ""} of ${number(count)} other window${count > 1 ? "s" : ""} overlap${count > 1 ? "" : "s"} it.`;
+  }
+
   // The highest and the lowest number, and whether the noise alone may make the difference.
   function extremes(query, series, line) {
     const known = line.v.flatMap((value, place) => (value !== null && !series.repeated?.[place] ? [place] : []));
     const [high, low] = [d3.maxIndex(known, (place) => line.v[place]), d3.minIndex(known, (place) => line.v[place])].map((at) => known[at]);
     if (known.length < 3 || line.v[high] === line.v[low]) return "";
-    const one = (called, place) => `${called}, ${when(series, place)}: ${told(series, line, place)}${line.marks?.includes(place) ? ", which stands out" : ""}${line.v[place] < 0 && query.counts && ["level", "entered", "left"].includes(series.kind) ? ", below zero because of the noise" : ""}.`;
     const alike = line.lo[high] !== null && line.lo[low] !== null && line.lo[high] <= line.hi[low];
+    const one = (called, place) => `${called}, ${when(series, place)}: ${told(series, line, place)}${line.marks?.includes(place) ? ", which stands out" : ""}${line.v[place] < 0 && query.counts && ["level", "entered", "left"].includes(series.kind) ? ", below zero because of the noise" : ""}.${alike ? "" : rivals(line, known, place)}`;
     return [one("Highest", high), one("Lowest", low), ...(alike ? ["Their intervals overlap, so the difference may be noise alone."] : [])].join(" ");
   }
 
@@ -131,7 +137,7 @@
     };
     const line = (cell) => (cell < 0 ? { ...state.series.total, marks: state.series.marks } : { ...state.series.cells[cell], marks: query.cells.length === 1 ? state.series.marks : null });
     const name = (cell) => (cell < 0 ? "all cells together" : called(query, cell));
-    const picture = make?.(query, { choose });
+    const picture = make?.(query, { choose, arrive });
     const room = (printed, place = home) => printed ?? Math.max(280, place.clientWidth);
 
     const controls = element("div", { class: "controls" }), below = make ? element("div", { class: "controls" }) : controls;
@@ -200,6 +206,12 @@
       redraw();
     }
 
+    // After a button below a picture changed it: the picture is in view.
+    function arrive() {
+      const figure = pictured.querySelector("figure");
+      if (figure.getBoundingClientRect().top < 0) figure.scrollIntoView();
+    }
+
     // What the large chart draws, and nothing else; `dated`: what its ticks are; `thin`: bands are wider than intervals;
     // `alone`: intervals are bars.
     function caption(drawn, { dated, thin, alone, limits, raised }) {
@@ -216,8 +228,8 @@
       ].filter((said) => said).join(" ");
     }
 
-    // The cells of a window.
-    const ordered = () => (listed ? ranked(query, query.cells.keys(), (cell) => state.series.cells[cell]) : [...query.cells.keys()]);
+    // The cells in the order of a window, or of the last one.
+    const ordered = (window) => (listed ? ranked(query, query.cells.keys(), (cell) => state.series.cells[cell], window) : [...query.cells.keys()]);
 
     // The chosen values of the other keys, and the sum of the cells that have them, if the page has it.
     const scope = () => (summed && !state.choice ? `all values of ${chooser}` : `${kinds[state.choice]}${chooser ? ` (${chooser})` : ""}`);
@@ -236,14 +248,14 @@
       const [value, low] = [highest.line.v[window], highest.line.lo[window]];
       if (value === now.v[state.window] || (low !== null && low <= now.hi[state.window])) return []; // perhaps only by noise
       const go = element("button", { type: "button", class: "more" }, "Show it");
-      go.addEventListener("click", () => { stop(); state.window = window; drawPicture(); });
+      go.addEventListener("click", () => { stop(); state.window = window; drawPicture(); arrive(); });
       return [element("p", { class: "note" }, `Largest of all windows${among()}: ${highest.name}, ${when(state.series, window)}: ${told(state.series, highest.line, window)}. `, go)];
     }
 
     function drawPicture(printed) {
       if (!make) return;
       showWindow();
-      const kept = pictured.querySelector(".plot:focus") && [...pictured.querySelectorAll(".plot")].indexOf(document.activeElement);
+      const stops = () => [...pictured.querySelectorAll(".plot, .scrolls, select")], focused = pictured.contains(document.activeElement), kept = stops().indexOf(document.activeElement);
       const items = picture.items?.(state) ?? state.series.cells.map((line, cell) => ({ name: named(query, cell), line }));
       const [said, ...more] = [].concat(picture.message?.(state) ?? largest(query, state.series, state.window, items, `Largest${query.picture.kind === "map" ? " cell" : ""}${among()}`));
       // All cells together: as published, or the sum of the cells with its interval.
@@ -251,14 +263,14 @@
       const sum = picture.total?.(state) ?? totalOfChoice() ?? whole?.series[query.series.indexOf(state.series)]?.cells[0] ?? state.series.total, { untotalled } = state.series;
       const every = picture.root?.(state) ?? `All cells${among()}`;
       const together = (sum || untotalled) && !query.part && query.picture.kind !== "quantiles"
-        ? [element("p", sum ? { class: "total" } : { class: "note" }, sum ? `${every}: ${told(state.series, sum, state.window)}` : `${untotalled.name || every}: ${told(state.series, untotalled.line, state.window)}. ${untotalled.why}`)] : [];
+        ? [element("p", sum ? { class: "total" } : { class: "note" }, sum ? `${every}: ${told(state.series, sum, state.window)}${picture.off?.(state) ?? ""}` : `${untotalled.name || every}: ${told(state.series, untotalled.line, state.window)}. ${untotalled.why}`)] : [];
       const title = `${query.name}, ${state.series.label}${kinds.length > 1 ? `, ${scope()}` : ""}${picture.whole ? "" : `: ${when(state.series, state.window)}`}`;
-      const [main, ...others] = picture({ ...state, order: ordered(), wide: room(printed) }, room(printed, large.hidden ? home : large), [`${title}.`, said, ...more].join(" "), printed);
+      const [main, ...others] = picture({ ...state, order: ordered(state.window), wide: room(printed) }, room(printed, large.hidden ? home : large), [`${title}.`, said, ...more].join(" "), printed);
       pictured.replaceChildren(
         element("figure", { class: "picture" }, element("figcaption", {}, title), element("p", { class: "said" }, element("strong", {}, said), more.length ? ` ${more.join(" ")}` : ""), ...together, ...main, ...peak(items)),
         ...others.map((one) => element("figure", { class: "picture" }, ...one))
       );
-      if (kept !== null) pictured.querySelectorAll(".plot")[kept]?.focus({ preventScroll: true });
+      if (focused) (stops()[kept] ?? pictured.querySelector(".plot, .scrolls"))?.focus({ preventScroll: true }); // a button may be gone
     }
 
     function redraw(printed) {

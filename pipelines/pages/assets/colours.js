@@ -95,10 +95,10 @@ Object.assign(slackwater, (() => {
     return d3.greatest(sure.length ? sure : known, (one, other) => one.line.v[window] - other.line.v[window]);
   }
 
-  // Some things with lines in the order of their last numbers, the largest first; those that say nothing come last.
-  function ranked(query, things, line) {
-    const last = (one) => line(one).v.length - 1, value = (one) => line(one).v.at(-1) ?? null;
-    return d3.sort(things, (one) => (value(one) === null ? 2 : +unsure(query, line(one), last(one))), (one) => -value(one));
+  // Some things with lines in the order of a window or of their last numbers, the largest first; those that say nothing come last.
+  function ranked(query, things, line, window) {
+    const at = (one) => window ?? line(one).v.length - 1, value = (one) => line(one).v[at(one)] ?? null;
+    return d3.sort(things, (one) => (value(one) === null ? 2 : +unsure(query, line(one), at(one))), (one) => -value(one));
   }
   const inOrder = "in the order of the last window, cells that are mostly noise last";
 
@@ -130,7 +130,7 @@ Object.assign(slackwater, (() => {
   const key = (sign, text) => element("span", { class: "key" }, element("span", { class: `swatch ${sign}` }), text);
   const legend = (...keys) => element("div", { class: "legend" }, ...keys.filter((one) => one));
   const barsLegend = (query, known, some, dots, limits = []) =>
-    legend(key(dots ? "dot" : "bar", "published number"), known && key("whisker", "95 % interval"), some && key(dots ? "hollow" : "hatch", `mostly noise: ${doubt(query)}`), limits.length && key("limit", bounded(limits)));
+    legend(key(dots ? "dot" : "bar", "published number"), known && key("whisker across", "95 % interval"), some && key(dots ? "hollow" : "hatch", `mostly noise: ${doubt(query)}`), limits.length && key("limit", bounded(limits)));
 
   return { unsure, doubt, colouring, hatched, topmost, ranked, inOrder, limitsOf, bounded, noted, ringed, hint, key, legend, barsLegend };
 })());

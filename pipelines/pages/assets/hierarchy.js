@@ -47,7 +47,7 @@ slackwater.pictures.hierarchy = (query, { choose }) => {
       back.addEventListener("click", () => { path = path.slice(0, step + 1); choose(null); });
       trail.append(back);
     });
-    const sorted = ranked(query, items(state), (one) => one.line);
+    const sorted = ranked(query, items(state), (one) => one.line, window);
     const cell = (one) => query.cells.findIndex((other) => text(other) === text(placed(choice, one.node[0])));
     const drawn = bars(query, series, window, sorted, {
       room, printed, title: `${title} Nodes of ${here?.node[0] ?? key}.`,

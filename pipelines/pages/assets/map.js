@@ -93,9 +93,14 @@ slackwater.pictures.map = (query, { choose }) => {
       },
     });
     const merged = query.picture.merged > 1 ? ` Each square adds up ${query.picture.merged} by ${query.picture.merged} cells; its interval is that of the sum.` : "";
-    const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top && key("ring", "largest cell, with its 95\u00a0% interval"), data.outline && tall && key("line", "outline"));
+    const rival = (place) => place !== top.place && line(place).lo[window] !== null && line(place).hi[window] >= top.line.lo[window];
+    const known = drawn.filter((place) => line(place).lo[window] !== null), coloured = d3.sum(known, (place) => !lost(place));
+    const chance = !query.within && coloured && known.length >= 100 ? ` If all numbers were zero, noise alone would colour about ${number(Math.round(known.length / 20))} of these ${number(known.length)} squares.` : "";
+    const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top && key("ring", `${drawn.some(rival) ? "highest number, with its 95\u00a0% interval; others may be higher" : "largest cell, with its 95\u00a0% interval"}`), data.outline && tall && key("line", "outline"));
     return [[...numbers, keys, beyond(state), element("p", { class: "note" },
-      `${axes[across].key} to the right, ${axes[up].key} upwards.${merged} ${tone.how}`, hint("Drag over squares, or hold shift with an arrow key, for their sum with its interval."), ...(tall && !data.outline ? [element("span", { class: "more" }, " To draw lines over the map, such as the limits of a city: ", element("code", {}, "slackwater report --outline FILE"), ".")] : []))]];
+      `To the right: ${axes[across].key}; upwards: ${axes[up].key}.${merged} ${tone.how}${chance}`, hint("Drag over squares, or hold shift with an arrow key, for their sum with its interval."))]];
   };
-  return Object.assign(draw, { items });
+  // The part of the total that the map does not show.
+  const off = ({ series, window, choice }) => (series.outside.lines ? `; without a place on the map: ${told(series, series.outside.lines[choice], window)}` : "");
+  return Object.assign(draw, { items, off });
 };

@@ -1,6 +1,6 @@
 // One ordered key: a histogram with error bars for a window, and all windows as a heat map of cells by time.
 "use strict";
-slackwater.pictures.ordered = (query, { choose }) => {
+slackwater.pictures.ordered = (query, { choose, arrive }) => {
   const { element, number, scaled, widest, readable, label, span, when, told, ticks, colouring, unsure, doubt, hatched, topmost, ringed, noted, hint, key, legend, barsLegend, named, boxed } = slackwater;
   const [axis] = query.picture.axes, count = axis.labels.length, inner = count - 2;
   // From where to where a cell is drawn, in steps; those outside of the edges stand apart.
@@ -126,7 +126,7 @@ slackwater.pictures.ordered = (query, { choose }) => {
     });
     const keys = legend(...tone.legend(), some && key("hatch", doubt(query)), top && key("ring", "largest of all windows, with its 95\u00a0% interval"));
     const go = element("button", { type: "button", class: "more" }, "Show its window");
-    go.addEventListener("click", () => choose(choice * count + top.cell, at_top));
+    go.addEventListener("click", () => { choose(choice * count + top.cell, at_top); arrive(); });
     const shown = at_top === state.window ? [] : [" ", go];
     return [element("figcaption", {}, `All windows: ${axis.key} by time`), ...(top ? [element("p", { class: "peak" }, largestOfAll(state, lines, top, at_top), ...shown)] : []),
       ...numbers, keys, element("p", { class: "note" }, `The lowest row is ${beneath}, the highest one ${over}. ${tone.how}`)];
