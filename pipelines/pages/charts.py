@@ -63,6 +63,7 @@ class Chart:
         keys: Names of the keys of cells.
         labels: Returns the labels of cells.
         zero: Whether the scale includes zero.
+        within: Possible range of the numbers, if their intervals are compared with it; None: with zero.
         called: What the page calls cells.
         rest: Where to find numbers that the page leaves out.
         whole: Whether all cells are shown, in order, rather than all windows.
@@ -80,6 +81,7 @@ class Chart:
     whole: bool = False
     shape: tuple[int, ...] = ()
     sums: int = 0
+    within: tuple[float, float] | None = None
 
 
 def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDArray[np.int64]:
@@ -145,6 +147,7 @@ def chart_document(
         called="cells",
         rest="\u201cslackwater show\u201d has them all",
         whole=kind is not None and PICTURES[kind].whole and query.cells <= min(OVER, room),
+        within=within,
     )
     further = {"origin": query.name, "part": of, "within": within, "counts": query.measure.kind == "count"}
     if grid is not None:
@@ -189,15 +192,12 @@ def _of_grid(subject: Pictured, chart: Chart, grid: BoxGrid, times: Times, queri
     picture["choice"] = 0 if grid.summed else int(np.argmax(last.reshape(grid.count, -1).sum(axis=1)))
     if grid.summed:
         picture["over"] = over.document()
+    cells = np.arange(math.prod(grid.shape)) + picture["choice"] * math.prod(grid.shape)
     if len(grid.shape) == 2:
-        edge = beyond(grid)
-        last[np.tile(edge, grid.count)] = -np.inf
+        cells = cells[~beyond(grid)]
         for series, one in zip(document["series"], subject.numbers, strict=True):
             series["outside"] = _outside(subject, one, grid, slice(-windows, None))
-    if len(numbers[0].value):
-        lost = says_nothing(numbers[0].low[-1], numbers[0].high[-1], within=subject.within)
-        last = last if lost[np.isfinite(last)].all() else np.where(lost, -np.inf, last)
-    return document | {"open": int(np.argmax(last)), "picture": picture}
+    return document | {"open": int(cells[_highest(numbers[0], cells, subject.within)]), "picture": picture}
 
 
 def _outside(subject: Pictured, numbers: Numbers, grid: BoxGrid, last: slice) -> dict[str, Any]:
@@ -274,7 +274,7 @@ def chart_data(chart: Chart, numbers: Sequence[Numbers], *, times: Times, querie
         "keys": [*chart.keys],
         "cells": chart.labels(cells),
         "of": of,
-        "open": _clearest(numbers[0], cells) if not chart.zero else _largest(numbers[0], cells),
+        "open": _highest(numbers[0], cells, chart.within),
         "zero": chart.zero,
         "called": chart.called,
         "rest": chart.rest,
@@ -285,16 +285,13 @@ def chart_data(chart: Chart, numbers: Sequence[Numbers], *, times: Times, querie
     }
 
 
-def _clearest(numbers: Numbers, cells: NDArray[np.int64]) -> int:
-    """Return which of the shown cells has the least noise; the first one if all have the same noise."""
-    width = (numbers.high - numbers.low)[:, cells]
-    known = np.where(np.isfinite(width), width, np.inf)
-    return int(np.argmin(np.median(known, axis=0))) if len(known) else 0
-
-
-def _largest(numbers: Numbers, cells: NDArray[np.int64]) -> int:
-    """Return which of the shown cells has the largest last number."""
-    return int(np.argmax(np.nan_to_num(numbers.value[-1, cells], nan=-np.inf))) if len(numbers.value) else 0
+def _highest(numbers: Numbers, cells: NDArray[np.int64], within: tuple[float, float] | None) -> int:
+    """Return which cell has the highest last number that is not mostly noise, as `pictures.message` names it."""
+    if not len(numbers.value):
+        return 0
+    last = np.nan_to_num(numbers.value[-1, cells], nan=-np.inf)
+    lost = says_nothing(numbers.low[-1, cells], numbers.high[-1, cells], within=within)
+    return int(np.argmax(last if lost[np.isfinite(last)].all() else np.where(lost, -np.inf, last)))
 
 
 def labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:

@@ -24,7 +24,7 @@ ESTIMATES = ("estimates.js",)
 _DRAWING = ("d3.min.js", "plot.umd.min.js", "common.js")
 """Scripts that all drawing needs; the first two are by other authors (assets/LICENSES.txt)."""
 
-_BEFORE: Mapping[Sequence[str], Sequence[str]] = {CHARTS: ("times.js", "colours.js", "pictures.js")}
+_BEFORE: Mapping[Sequence[str], Sequence[str]] = {CHARTS: ("times.js", "colours.js", "pictures.js", "lines.js")}
 """Scripts that others need."""
 
 _NEEDS = {"hierarchy": ("bars",)}

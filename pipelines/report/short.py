@@ -45,7 +45,7 @@ def _important(query: StatedQuery, drawn: dict[str, Any], others: Sequence[dict[
     elif not main[0].startswith(NONE_LARGEST):
         yield main[0]
     elif not standing:
-        yield f"{NONE_LARGEST}."
+        yield f"{main[0].partition(':')[0]}."
 
 
 def _standing_out(query: StatedQuery, series: StatedSeries) -> Iterator[str]:

@@ -375,6 +375,12 @@ def test_two_numbers_that_a_reader_chooses_are_compared_as_the_page_states_or_fr
     compare = driver.find_element(By.CSS_SELECTOR, "#query-0 .compare")
     compare.find_element(By.XPATH, "ancestor::details/summary").click()
     first = text(driver, "#query-0 .compared")
+    hints = []
+    for cell in ("all cells together", "a"):
+        driver.execute_script("slackwater.data.queries[0].series[0].noisy = 'they are noise'")
+        Select(compare.find_elements(By.TAG_NAME, "select")[1]).select_by_visible_text(cell)
+        hints.append("but they are noise." in text(driver, "#query-0 .compared"))
+    driver.execute_script("delete slackwater.data.queries[0].series[0].noisy")
     kind, *_ = (Select(one) for one in compare.find_elements(By.TAG_NAME, "select"))
 
     kind.select_by_visible_text("entered")
@@ -394,6 +400,7 @@ def test_two_numbers_that_a_reader_chooses_are_compared_as_the_page_states_or_fr
     assert "(90 % interval " in text(driver, f"#query-{place} .compared").replace("\xa0", " ")
     _, stated = facts.series[0]
     one = stated.differences[0]
+    assert hints == [False, True]  # as pipelines/report/differences.py
     assert first.startswith(f"{one.name}, compared with all cells together, {one.minus_name}: ")
     assert first.endswith(f"), {REAL[one.real]}.")
     found = re.fullmatch(
@@ -542,21 +549,28 @@ FIRST = """
 const numbers = [[5, -9, 19], [50, 40, 60], [70, -10, 90], [60, 50, 70]];
 const lines = numbers.map(([v, lo, hi]) => ({ v: [v], lo: [lo], hi: [hi] }));
 const items = lines.map((line, at) => ({ name: "abcd"[at], line }));
-const { ranked, largest, apart, bars, colouring } = slackwater;
+const { ranked, largest, apart, bars, colouring } = slackwater, merged = { picture: { merged: 2, axes: [{}] } };
 const means = { zero: false, within: [0, 90] }, count = (plot, what) => plot.querySelectorAll(what).length;
 const [plot] = bars(means, { cells: lines }, 0, items, { room: 500, title: "means" });
 const below = [{ v: [-60], lo: [-70], hi: [-50] }, { v: [60], lo: [50], hi: [70] }];
 const how = (kind) => colouring({ counts: true }, below, false, { kind }).how.endsWith("come from noise alone.");
 return [ranked({}, items, ({ line }) => line).map(({ name }) => name).join(""),
-  largest({}, { cells: lines }, 0, items, "Largest").join(" "), apart(9, 11, 5), apart(9, 19, 5),
+  ...[{}, merged].map((one) => largest(one, { cells: lines }, 0, items, "Largest").join(" ")),
+  apart(9, 11, 5), apart(9, 19, 5),
   ["[aria-label=dot] circle", "[aria-label=bar] rect", "[stroke-dasharray] line"].map((one) => count(plot, one)),
   ["level", "change"].map(how),
   slackwater.element("p", {}, "level, \u05d0\u05d1 \u05d2: 5 (4 to 6)").textContent];
 """
-"""JavaScript that returns the order of some cells, the message about them, ends of bands, the numbers of dots, bars and
-limits of means, whether the legend of a level and of a change says that numbers below zero come from noise, and a text
-with a name that is written from right to left, in isolating signs.
+"""JavaScript that returns the order of some cells, the message about them and if each adds up two, ends of bands, the
+numbers of dots, bars and limits of means, whether the legend of a level and of a change says that numbers below zero
+come from noise, and a text with a name that is written from right to left, in isolating signs.
 """
+
+
+NO_LARGEST = (
+    "No largest cell can be named: the intervals of b and c overlap that of d: 60 (50 to 70), the highest that is not "
+    "mostly noise. 2 of 4 cells cannot be distinguished from zero."
+)
 
 
 STEPS = """
@@ -599,6 +613,9 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
         if media == "print":
             elsewhere.execute_script("dispatchEvent(new Event('beforeprint'))")
             assert max(one.size["height"] for one in elsewhere.find_elements(By.CSS_SELECTOR, ".plot")) < 550
+            assert text(elsewhere, f"#query-{drawn['wards'][0]} .legend + .note").startswith(
+                "28 of 30 cells in the order"
+            )
         assert faults(elsewhere) == []
         assert elsewhere.execute_script(NAMELESS) == []
         scales = elsewhere.execute_script(STEPS)
@@ -608,8 +625,7 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
             assert min([abs(one - other) for one, other in pairwise(steps)], default=14) > 12
     assert elsewhere.execute_script(FIRST) == [
         "dbca",
-        "No largest cell can be named: the intervals of b and c overlap that of d: 60 (50 to 70). "
-        "2 of 4 cells cannot be distinguished from zero.",
+        *(NO_LARGEST, f"{NO_LARGEST.replace('cell', 'bar')} Each bar adds up 2 cells."),
         *([7.5, 12.5], [9, 19], [4, 0, 2], [True, False]),
         "level, \u2068\u05d0\u05d1 \u05d2\u2069: 5 (4 to 6)",
     ]
@@ -645,10 +661,42 @@ def test_charts_of_all_kinds_fit_and_say_their_main_message(elsewhere, charts):
     line = drawn["all"][1]["series"][0]["cells"][0]
     said = text(elsewhere, f"{series} .extremes")
     assert said.startswith("Highest, ")
-    assert f": {told(line, STORM)}, which stands out. Lowest, " in said
-    assert "overlap" not in said
+    assert f": {told(line, STORM)}, which stands out; no other interval overlaps it. Lowest, " in said
+    assert re.search(r"; the intervals? of [1-9] other windows? overlaps? it\.$", said)
     label = elsewhere.find_element(By.CSS_SELECTOR, f"{series} .plot").get_attribute("aria-label")
     assert said in (label or "").replace("\u00a0", " ")
+
+
+def test_bars_are_in_the_order_of_their_window_and_charts_in_that_of_the_keyboard(elsewhere, charts):
+    page, drawn = charts
+    resize(elsewhere, 1280)
+    elsewhere.get(page.as_uri())
+    (wards, data), (ages, _) = drawn["wards"], drawn["ages"]
+
+    def order(window: int) -> list[str]:
+        lines = zip(data["cells"], data["series"][0]["cells"], strict=True)
+        return [name for (name,), _ in sorted(lines, key=lambda one: (one[1]["lo"][window] <= 0, -one[1]["v"][window]))]
+
+    elsewhere.find_element(By.CSS_SELECTOR, f"#query-{wards} input[type=range]").send_keys(Keys.HOME)
+    plot = elsewhere.find_element(By.CSS_SELECTOR, f"#query-{wards} .pictured .plot")
+    plot.send_keys(*[Keys.ARROW_RIGHT] * 20)
+    last = text(elsewhere, f"#query-{wards} .pictured .readout")
+    more = elsewhere.find_element(By.CSS_SELECTOR, f"#query-{wards} .pictured button.more")
+    more.send_keys(Keys.ENTER)
+    moved = elsewhere.switch_to.active_element.get_attribute("class")  # the button is gone
+    names = [
+        one.text for one in elsewhere.find_elements(By.CSS_SELECTOR, f"#query-{wards} .pictured [aria-label^=y] text")
+    ]
+    places = elsewhere.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((one) => one.className)",
+        f"#query-{ages} :is(.pictured .plot, .large)",
+    )
+
+    assert names == order(0)
+    assert order(0)[:20] != order(-1)[:20]
+    assert last.startswith(f"{order(0)[19]}: ")
+    assert moved == "plot"
+    assert places == ["plot", "large", "plot"]
 
 
 def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
@@ -659,7 +707,10 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
         drawn[name] for name in ("stops", "ages", "places", "people")
     )
 
-    elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .pictured .note button").click()
+    frames = [text(elsewhere, f"#query-{stops} .legend .key:has(.ring)")]
+    elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .pictured .jump").send_keys(Keys.ENTER)
+    frames += [text(elsewhere, f"#query-{one} .legend .key:has(.ring)") for one in (stops, ages)]
+    back = elsewhere.switch_to.active_element.text  # it keeps the focus
     shown = text(elsewhere, f"#query-{stops} .pictured .said")
     marked = text(elsewhere, f"#query-{stops} .pictured svg text.noted")
     plot = elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .pictured .plot")
@@ -706,10 +757,19 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     assert re.fullmatch(r"1,[\d,]+ \(1,[\d,]+ to 1,[\d,]+\)", marked)
     assert columns[1]["x"] >= columns[0]["x"] + columns[0]["width"] > 600
     assert every.startswith("All cells: ")
-    assert of_traffic == f"All cells of traffic: {told(data['series'][0]['totals'][1], STORM)}"
+    everything, outside = data["series"][0]["totals"][1], data["series"][0]["outside"]["lines"][1]
+    assert of_traffic == (
+        f"All cells of traffic: {told(everything, STORM)}, of which {told(outside, STORM)} have no place on the map"
+    )
+    assert frames == [
+        "largest cell, with its 95 % interval",
+        "largest cell of all windows, with its 95 % interval",
+        "highest number of all windows, with its 95 % interval; others may be higher",
+    ]
+    assert back == "Back to the last window"
     assert outer[:2] == ["age below 0", "age 100 or more"]
     number, when = outer[2].split(")")
-    assert peak.startswith("Largest of all windows: age [")
+    assert peak.startswith("Highest number of all windows: age [")
     assert f", {when}: {number})." in peak
     cells = [data["series"][0]["cells"][place]["v"][STORM] for place in (12, 13, 23, 24)]
     assert box.startswith("4 cells, lat 44.886 to 44.914, long -93.336 to -93.304: sum ")

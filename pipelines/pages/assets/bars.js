@@ -1,8 +1,8 @@
 // Listed keys: bars, or dots of means, with intervals for a window, in its order.
 "use strict";
 (() => {
-  const { element, number, tick, pixels, widest, readable, called, told, unsure, doubt, hatched, limitsOf, barsLegend, pictures } = slackwater;
-  const FEW = 20, PRINTED = 28; // bars at first, and more at each press of the button; on paper as many as fit on a page
+  const { element, number, tick, pixels, widest, readable, called, told, unsure, doubt, hatched, limitsOf, barsLegend, inOrder, pictures } = slackwater;
+  const FEW = 20, PRINTED = 28; // bars at first, and more at each press of the button; on paper at least as many as fit on a page
 
   function cut(text, room) {
     let letters = text.length;
@@ -56,7 +56,7 @@
       mark: (place) => (place === null ? frame.attr("visibility", "hidden") : frame.attr("visibility", "visible").attr("y", band.apply(place))),
       text: (place) => `${shown[place].name}: ${told(series, line(place), window)}${sure(place) ? "" : `, ${doubt(query)}`}${further(shown[place])}`,
     });
-    return [...drawn, barsLegend(query, known.length > 0, !places.every(sure), !query.zero, limits)];
+    return [...drawn, barsLegend(query, known.length > 0 && "whisker across", !places.every(sure), !query.zero, limits)];
   };
 
   pictures.bars = (query, { choose }) => {
@@ -66,7 +66,7 @@
       const more = element("button", { class: "more", type: "button" }, `Show ${Math.min(FEW, order.length - few)} more cells`);
       more.addEventListener("click", () => { few += FEW; choose(null); });
       const drawn = slackwater.bars(query, series, window, items, { room, title, printed, choose: ({ cell }) => choose(cell) });
-      const note = element("p", { class: "note" }, `${items.length < order.length ? `${items.length} of ${order.length} cells` : "Cells"} in the order of this window, those that are mostly noise last.`);
+      const note = element("p", { class: "note" }, `${items.length < order.length ? `${items.length} of ${order.length} cells` : "Cells"} ${inOrder("this window")}.`);
       return [[...drawn, note, ...(few < order.length ? [more] : [])]];
     };
   };

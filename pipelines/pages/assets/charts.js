@@ -2,90 +2,7 @@
 "use strict";
 (() => {
   const FEW = matchMedia("(max-width: 40rem)").matches ? 6 : 12; // small charts at first, and more at each press of the button
-  const { data, element, number, scaled, limitsOf, bounded, readable, copied, drawAll, label, called, span, when, stepped, moment, told, toldWhole, dates, POINTS, thinnest, apart, pictures = {}, largest, named, ranked, inOrder } = slackwater;
-
-  // How many other windows have intervals that overlap that of one window.
-  function rivals(line, known, place) {
-    const count = d3.sum(known, (at) => at !== place && line.lo[at] !== null && line.lo[at] <= line.hi[place] && line.hi[at] >= line.lo[place]);
-    return line.lo[place] === null || !count ? "" : ` The interval${count > 1 ? "s" : ""} of ${number(count)} other window${count > 1 ? "s" : ""} overlap${count > 1 ? "" : "s"} it.`;
-  }
-
-  // The highest and the lowest number, and whether the noise alone may make the difference.
-  function extremes(query, series, line) {
-    const known = line.v.flatMap((value, place) => (value !== null && !series.repeated?.[place] ? [place] : []));
-    const [high, low] = [d3.maxIndex(known, (place) => line.v[place]), d3.minIndex(known, (place) => line.v[place])].map((at) => known[at]);
-    if (known.length < 3 || line.v[high] === line.v[low]) return "";
-    const alike = line.lo[high] !== null && line.lo[low] !== null && line.lo[high] <= line.hi[low];
-    const one = (called, place) => `${called}, ${when(series, place)}: ${told(series, line, place)}${line.marks?.includes(place) ? ", which stands out" : ""}${line.v[place] < 0 && query.counts && ["level", "entered", "left"].includes(series.kind) ? ", below zero because of the noise" : ""}.${alike ? "" : rivals(line, known, place)}`;
-    return [one("Highest", high), one("Lowest", low), ...(alike ? ["Their intervals overlap, so the difference may be noise alone."] : [])].join(" ");
-  }
-
-  // Whether small charts are drawn on one scale at first: unless most of them would be flat lines on it.
-  function alike({ cells, series: [series] }) {
-    const spreads = series.cells.map((line) => d3.extent([...line.v, ...line.lo, ...line.hi].filter((value) => value !== null))).filter(([low]) => low !== undefined);
-    const [low, high] = d3.extent([0, ...spreads.flat()]);
-    return cells.length < 2 || !spreads.length || 3 * d3.median(spreads, ([least, most]) => most - least) >= high - low;
-  }
-
-  // The ends of a vertical scale: with zero, unless the numbers are so far from it that they would be a flat line.
-  function reach(query, known) {
-    const [low, high] = d3.extent(known);
-    return !query.zero || (high - low) * 3 < Math.max(low, -high) ? [low, high] : d3.extent([0, low, high]);
-  }
-
-  function chart(query, series, line, { width, height, large, domain, name }) {
-    const points = line.v.map((value, place) => ({
-      time: moment(series, place), value, low: line.lo[place], high: line.hi[place], repeated: series.repeated?.[place],
-    }));
-    const drawn = stepped(series) // each number from the start to the end of its window
-      ? points.flatMap((point, place) => [0, 2].map((at) => ({ ...point, time: span(series, place)[at] })))
-      : points;
-    const alone = drawn.length === 1 || points.some((point) => point.value !== null && point.low === null); // so that intervals are bars, and not a band
-    const marks = (large && line.marks ? line.marks : []).map((place) => points[place]);
-    const known = points.flatMap((point) => [point.value, point.low, point.high]).filter((value) => value !== null);
-    const [low = 0, high = 1] = domain ?? reach(query, known);
-    const vertical = scaled([low, high], Math.max(3, Math.floor(height / 45)));
-    const across = width - vertical.marginLeft - 24, { dated, ...axis } = dates(series, drawn.map((point) => point.time), across);
-    const limits = large ? limitsOf(query, known) : [], raised = low > 0 || high < 0;
-    const least = thinnest(vertical.y.domain, height - 48), thin = points.some((point) => point.low !== null && point.high - point.low < least);
-    const ends = { x: "time", y1: ({ low, high }) => apart(low, high, least)[0], y2: ({ low, high }) => apart(low, high, least)[1] };
-    const marked = points.length > POINTS && !series.repeated ? [] : points.filter((point) => point.value !== null && !point.repeated && (series.repeated ? large : points.length === 1 || !stepped(series)));
-    const svg = Plot.plot({
-      width, height, marginRight: 24, marginTop: 10, marginBottom: 38,
-      x: { type: "utc", label: null, tickPadding: 7, ...axis },
-      ...vertical,
-      marks: [
-        alone
-          ? Plot.ruleX(points.filter((point) => point.low !== null), { ...ends, stroke: "var(--band)", strokeWidth: large ? 7 : 3 })
-          : Plot.areaY(drawn, { ...ends, fill: "var(--band)" }),
-        query.zero && low <= 0 ? Plot.ruleY([0], { stroke: "var(--line)" }) : null,
-        Plot.ruleY(limits, { stroke: "var(--quiet)", strokeDasharray: "4 3" }),
-        Plot.lineY(drawn, { x: "time", y: "value", stroke: "var(--accent)", strokeWidth: large ? 1.4 : 1.1, curve: series.repeated ? "step-after" : "linear" }),
-        Plot.dot(marked, { x: "time", y: "value", fill: "var(--accent)", r: large ? 3 : 2.2 }),
-        Plot.dot(marks, { x: "time", y: "value", stroke: "var(--mark)", r: 5, strokeWidth: 2 }),
-      ],
-    });
-    const [x, y] = [svg.scale("x"), svg.scale("y")];
-    const cursor = d3.select(svg).append("g").attr("pointer-events", "none").attr("visibility", "hidden").attr("aria-hidden", "true");
-    cursor.append("line").attr("y1", 10).attr("y2", height - 38).attr("stroke", "currentColor").attr("stroke-dasharray", "2 2");
-    cursor.append("circle").attr("r", 3.5).attr("fill", "var(--accent)");
-    function mark(place) {
-      cursor.attr("visibility", place === null ? "hidden" : "visible");
-      if (place === null) return;
-      const { time, value } = points[place];
-      cursor.select("line").attr("x1", x.apply(time)).attr("x2", x.apply(time));
-      cursor.select("circle").attr("cx", x.apply(time)).attr("cy", y.apply(value)).attr("visibility", value === null ? "hidden" : "inherit");
-    }
-    const lows = d3.min(line.v), highs = d3.max(line.v), last = points.length - 1;
-    const summary = points.length
-      ? `${name}: ${points.length} ${points.length === 1 ? "number" : "numbers"}, ${when(series, 0)} to ${when(series, last)}. ${(large && extremes(query, series, line)) || `From ${number(lows ?? null)} to ${number(highs ?? null)}.`} The last one: ${told(series, line, last)}.`
-      : `${name}: no numbers yet.`;
-    return [{ dated, thin, alone, limits, raised }, ...readable(svg, {
-      summary, count: points.length, mark,
-      nearest: (left) => d3.bisector((point) => point.time).center(points, x.invert(left)),
-      text: (place) => `${when(series, place)}: ${toldWhole(series, line, place)}`,
-    })];
-  }
+  const { data, element, number, bounded, copied, drawAll, label, called, when, stepped, told, pictures, largest, merging, peakOf, named, ranked, inOrder, extremes, alike, reach, chart } = slackwater;
 
   // ---- a window: a slider over all of them, which also plays
 
@@ -137,7 +54,7 @@
     };
     const line = (cell) => (cell < 0 ? { ...state.series.total, marks: state.series.marks } : { ...state.series.cells[cell], marks: query.cells.length === 1 ? state.series.marks : null });
     const name = (cell) => (cell < 0 ? "all cells together" : called(query, cell));
-    const picture = make?.(query, { choose, arrive });
+    const picture = make?.(query, { choose, jump });
     const room = (printed, place = home) => printed ?? Math.max(280, place.clientWidth);
 
     const controls = element("div", { class: "controls" }), below = make ? element("div", { class: "controls" }) : controls;
@@ -166,7 +83,7 @@
     if (make && !picture.whole) controls.append(slider);
 
     const listed = make && query.picture.axes === undefined && !picture.whole; // bars and tables, whose cells have no order
-    const large = element("figure", { class: "large" }), pictured = element("div", { class: "pictured" });
+    const large = element("figure", { class: "large" }), pictured = element("div", { class: "pictured" }), further = element("div", { class: "pictured" });
     const choice = element("select");
     if (query.cells.length > 1) {
       const choices = [...(together ? [-1] : []), ...query.cells.keys()];
@@ -195,7 +112,7 @@
     });
     large.hidden = Boolean(make && picture.whole);
     home.classList.toggle("beside", Boolean(make && !picture.whole)); // wide screens have the chart over time next to the picture
-    home.append(controls, pictured, ...(make ? [below] : []), large, note, many, more, details);
+    home.append(controls, pictured, ...(make ? [below] : []), large, further, note, many, more, details);
 
     // A cell that a picture chose, and perhaps a window; null: the picture alone has changed.
     function choose(cell, window) {
@@ -206,10 +123,19 @@
       redraw();
     }
 
-    // After a button below a picture changed it: the picture is in view.
-    function arrive() {
-      const figure = pictured.querySelector("figure");
-      if (figure.getBoundingClientRect().top < 0) figure.scrollIntoView();
+    // A button that shows a window, with the picture of its cells in view, and then leads back to the last window.
+    function jump(window, text) {
+      const there = state.window === window, final = last(state.series);
+      if (there && window === final) return [];
+      const go = element("button", { type: "button", class: "more jump" }, there ? "Back to the last window" : text);
+      go.addEventListener("click", () => {
+        stop();
+        state.window = there ? final : window;
+        drawPicture();
+        const { top } = pictured.firstElementChild.getBoundingClientRect();
+        if (top < 0 || top > innerHeight / 2) pictured.firstElementChild.scrollIntoView();
+      });
+      return [" ", go];
     }
 
     // What the large chart draws, and nothing else; `dated`: what its ticks are; `thin`: bands are wider than intervals;
@@ -228,7 +154,7 @@
       ].filter((said) => said).join(" ");
     }
 
-    // The cells in the order of a window, or of the last one.
+    // The cells of bars and tables in the order of a window, or of the last one.
     const ordered = (window) => (listed ? ranked(query, query.cells.keys(), (cell) => state.series.cells[cell], window) : [...query.cells.keys()]);
 
     // The chosen values of the other keys, and the sum of the cells that have them, if the page has it.
@@ -238,39 +164,45 @@
     // The value of the other keys to which a picture is confined.
     const among = () => (query.picture.axes && query.picture.choices?.length > 1 && !(summed && !state.choice) ? ` of ${label(query.picture.choices[state.choice])}` : "");
 
-    // The largest number of all windows, if it is in another one; of what the picture shows.
+    // The highest number of all windows, of what the picture shows, unless the picture says the same of its window.
     function peak(items) {
       if (picture.whole || query.picture.axes?.length === 1) return []; // the picture shows all windows
-      const known = items.filter(({ line }) => line.v[state.window] !== null), highest = d3.greatest(items, (one, other) => d3.max(one.line.v) - d3.max(other.line.v));
-      const now = d3.greatest(known, (one, other) => one.line.v[state.window] - other.line.v[state.window])?.line;
-      const window = highest ? d3.maxIndex(highest.line.v) : -1;
-      if (window < 0 || window === state.window || !now) return [];
-      const [value, low] = [highest.line.v[window], highest.line.lo[window]];
-      if (value === now.v[state.window] || (low !== null && low <= now.hi[state.window])) return []; // perhaps only by noise
-      const go = element("button", { type: "button", class: "more" }, "Show it");
-      go.addEventListener("click", () => { stop(); state.window = window; drawPicture(); arrive(); });
-      return [element("p", { class: "note" }, `Largest of all windows${among()}: ${highest.name}, ${when(state.series, window)}: ${told(state.series, highest.line, window)}. `, go)];
+      const top = peakOf(query, items), final = last(state.series);
+      if (!top) return [];
+      const { name, line, window, others } = top, compared = window === final ? state.window : final;
+      const now = d3.greatest(items, (one, other) => one.line.v[compared] - other.line.v[compared])?.line;
+      if (compared === window || now.v[compared] === null || line.v[window] === now.v[compared] || (line.lo[window] !== null && line.lo[window] <= now.hi[compared])) return []; // perhaps only by noise
+      const what = others ? "Highest number" : "Largest";
+      return [element("p", { class: "note" }, `${what} of all windows${among()}: ${name}, ${when(state.series, window)}: ${told(state.series, line, window)}.${others ? " Others may be higher." : ""}`, ...jump(window, "Show it"))];
+    }
+
+    // Draw again what has the focus without losing it.
+    function keeping(redrawn) {
+      const areas = [pictured, further], active = document.activeElement;
+      const sign = areas.some((area) => area.contains(active)) ? [".jump", ".more", "select", ".plot", ".scrolls"].find((one) => active.matches(one)) ?? "none" : null;
+      const all = () => areas.flatMap((area) => [...area.querySelectorAll(sign)]), at = sign ? all().indexOf(active) : -1;
+      redrawn();
+      if (sign) (all()[at] ?? pictured.querySelector(".plot, .scrolls"))?.focus({ preventScroll: true }); // a button may be gone
     }
 
     function drawPicture(printed) {
       if (!make) return;
       showWindow();
-      const stops = () => [...pictured.querySelectorAll(".plot, .scrolls, select")], focused = pictured.contains(document.activeElement), kept = stops().indexOf(document.activeElement);
       const items = picture.items?.(state) ?? state.series.cells.map((line, cell) => ({ name: named(query, cell), line }));
-      const [said, ...more] = [].concat(picture.message?.(state) ?? largest(query, state.series, state.window, items, `Largest${query.picture.kind === "map" ? " cell" : ""}${among()}`));
+      const [said, ...rest] = [].concat(picture.message?.(state) ?? largest(query, state.series, state.window, items, `Largest${query.picture.kind === "map" ? ` ${merging(query)[0]}` : ""}${among()}`));
       // All cells together: as published, or the sum of the cells with its interval.
       const whole = [...data.queries, ...(data.others ?? [])].find((one) => one.origin === query.origin && one.part === "total" && one !== query);
       const sum = picture.total?.(state) ?? totalOfChoice() ?? whole?.series[query.series.indexOf(state.series)]?.cells[0] ?? state.series.total, { untotalled } = state.series;
       const every = picture.root?.(state) ?? `All cells${among()}`;
       const together = (sum || untotalled) && !query.part && query.picture.kind !== "quantiles"
-        ? [element("p", sum ? { class: "total" } : { class: "note" }, sum ? `${every}: ${told(state.series, sum, state.window)}${picture.off?.(state) ?? ""}` : `${untotalled.name || every}: ${told(state.series, untotalled.line, state.window)}. ${untotalled.why}`)] : [];
+        ? [element("p", sum ? { class: "total" } : { class: "note" }, sum ? `${every}: ${told(state.series, sum, state.window)}${picture.outside?.(state) ?? ""}` : `${untotalled.name || every}: ${told(state.series, untotalled.line, state.window)}. ${untotalled.why}`)] : [];
       const title = `${query.name}, ${state.series.label}${kinds.length > 1 ? `, ${scope()}` : ""}${picture.whole ? "" : `: ${when(state.series, state.window)}`}`;
-      const [main, ...others] = picture({ ...state, order: ordered(state.window), wide: room(printed) }, room(printed, large.hidden ? home : large), [`${title}.`, said, ...more].join(" "), printed);
-      pictured.replaceChildren(
-        element("figure", { class: "picture" }, element("figcaption", {}, title), element("p", { class: "said" }, element("strong", {}, said), more.length ? ` ${more.join(" ")}` : ""), ...together, ...main, ...peak(items)),
-        ...others.map((one) => element("figure", { class: "picture" }, ...one))
-      );
-      if (focused) (stops()[kept] ?? pictured.querySelector(".plot, .scrolls"))?.focus({ preventScroll: true }); // a button may be gone
+      const [main, ...others] = picture({ ...state, order: ordered(state.window), wide: room(printed) }, room(printed, large.hidden ? home : large), [`${title}.`, said, ...rest].join(" "), printed);
+      keeping(() => {
+        pictured.replaceChildren(element("figure", { class: "picture" }, element("figcaption", {}, title),
+          element("p", { class: "said" }, element("strong", {}, said), rest.length ? ` ${rest.join(" ")}` : ""), ...together, ...main, ...peak(items)));
+        further.replaceChildren(...others.map((one) => element("figure", { class: "picture" }, ...one)));
+      });
     }
 
     function redraw(printed) {
@@ -288,7 +220,7 @@
       const values = shown.flatMap((cell) => { const one = state.series.cells[cell]; return [...one.v, ...one.lo, ...one.hi]; }).filter((value) => value !== null);
       const domain = state.same && shown.length ? reach(query, values) : undefined;
       const axes = state.same ? "" : " Each chart has its own scale, which need not start at 0.";
-      note.textContent = (overview ? `${shown.length} of ${found.length} ${query.called}${listed ? `, ${inOrder}` : ""}.${kept}${axes}` : "") + left;
+      note.textContent = (overview ? `${shown.length} of ${found.length} ${query.called}${listed ? `, ${inOrder("the last window")}` : ""}.${kept}${axes}` : "") + left;
       const columns = printed ? 3 : Math.max(1, Math.floor((all + 24) / (272 + 24)));
       const small = Math.floor((all - (columns - 1) * 24) / columns);
       many.replaceChildren(...shown.map((cell) => element("figure", {}, element("figcaption", {}, name(cell)),

@@ -95,12 +95,12 @@ Object.assign(slackwater, (() => {
     return d3.greatest(sure.length ? sure : known, (one, other) => one.line.v[window] - other.line.v[window]);
   }
 
-  // Some things with lines in the order of a window or of their last numbers, the largest first; those that say nothing come last.
+  // Some things with lines in the order of their numbers in a window, the largest first; those that say nothing come last.
   function ranked(query, things, line, window) {
     const at = (one) => window ?? line(one).v.length - 1, value = (one) => line(one).v[at(one)] ?? null;
     return d3.sort(things, (one) => (value(one) === null ? 2 : +unsure(query, line(one), at(one))), (one) => -value(one));
   }
-  const inOrder = "in the order of the last window, cells that are mostly noise last";
+  const inOrder = (window) => `in the order of ${window}, cells that are mostly noise last`;
 
   // The limits of the possible range that some numbers reach, and what they are.
   const limitsOf = ({ within }, values) => (within ?? []).filter((limit, at) => values.some((value) => (at ? value >= limit : value <= limit)));
@@ -118,7 +118,7 @@ Object.assign(slackwater, (() => {
 
   // A ring around a frame, of ink and paper, so that it is visible on all colours.
   function ringed(svg, { left, right, top, bottom }) {
-    for (const [stroke, width] of [["var(--paper)", 4], ["var(--ink)", 2]])
+    for (const [stroke, width] of [["var(--paper)", 6], ["var(--ink)", 2]])
       d3.select(svg).append("rect").attr("class", "ring").attr("x", left).attr("y", top).attr("width", right - left).attr("height", bottom - top)
         .attr("fill", "none").attr("stroke", stroke).attr("stroke-width", width).attr("pointer-events", "none");
   }
@@ -129,8 +129,8 @@ Object.assign(slackwater, (() => {
   // One sign and what it means; the signs are classes of the style sheet.
   const key = (sign, text) => element("span", { class: "key" }, element("span", { class: `swatch ${sign}` }), text);
   const legend = (...keys) => element("div", { class: "legend" }, ...keys.filter((one) => one));
-  const barsLegend = (query, known, some, dots, limits = []) =>
-    legend(key(dots ? "dot" : "bar", "published number"), known && key("whisker across", "95 % interval"), some && key(dots ? "hollow" : "hatch", `mostly noise: ${doubt(query)}`), limits.length && key("limit", bounded(limits)));
+  const barsLegend = (query, whisker, some, dots, limits = []) =>
+    legend(key(dots ? "dot" : "bar", "published number"), whisker && key(whisker, "95 % interval"), some && key(dots ? "hollow" : "hatch", `mostly noise: ${doubt(query)}`), limits.length && key("limit", bounded(limits)));
 
   return { unsure, doubt, colouring, hatched, topmost, ranked, inOrder, limitsOf, bounded, noted, ringed, hint, key, legend, barsLegend };
 })());

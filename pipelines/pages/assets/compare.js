@@ -29,7 +29,7 @@
     if (!exact && (one.low === null || other.low === null)) return `${said}. The difference has no known interval.`;
     const [low, high, level] = exact ? exact.slice(1) : [round(one.low - other.high), round(one.high - other.low), 90];
     const answer = low > 0 ? "higher" : high < 0 ? "lower" : "unclear";
-    const hint = series.noisy && answer !== "unclear" ? `, but ${series.noisy}` : "";
+    const hint = series.noisy && one.cell >= 0 && answer !== "unclear" ? `, but ${series.noisy}` : ""; // not of all cells together
     return `${said} (${level}\u00a0% interval ${number(low)} to ${number(high)}), ${answers[answer]}${hint}.`;
   }
 
@@ -49,7 +49,7 @@
     }
     function number_at(cell, window) {
       const { v, lo, hi } = line(+cell.value), at = +window.value;
-      return { value: v[at], low: lo[at], high: hi[at], name: `${name(+cell.value)}, ${when(state.series, at)}` };
+      return { cell: +cell.value, value: v[at], low: lo[at], high: hi[at], name: `${name(+cell.value)}, ${when(state.series, at)}` };
     }
     function tell() {
       const [one, other] = state.chosen.map((pair) => number_at(...pair));
@@ -61,7 +61,7 @@
       const known = cells.filter((cell) => cell >= 0 || state.series.total);
       const windows = [...Array(count).keys()].reverse();
       const both = [last, Math.max(0, last - 1)].map((window, place) => [
-        choice(place ? "Compared with" : "Number", known, name, query.picture?.shares ? query.open : known[0]),
+        choice(place ? "Compared with" : "Number", known, name, known[0] < 0 ? known[0] : query.open),
         choice("When", windows, (one) => when(state.series, one), window),
       ]);
       state.chosen = both.map((pair) => pair.map(([select]) => select));

@@ -1,7 +1,7 @@
 // Two ordered keys: a heat map for a window; of longitude and latitude in their proportions, over an outline if there is one.
 "use strict";
 slackwater.pictures.map = (query, { choose }) => {
-  const { data, element, number, widest, readable, told, colouring, unsure, doubt, hatched, topmost, ringed, noted, hint, key, legend, named, boxed } = slackwater;
+  const { data, element, number, widest, readable, told, colouring, unsure, doubt, hatched, topmost, ringed, noted, hint, key, legend, named, merging, peakOf, boxed } = slackwater;
   const { axes, across, tall } = query.picture, up = 1 - across, sizes = axes.map((axis) => axis.labels.length);
   const [columns, rows] = [sizes[across] - 2, sizes[up] - 2], count = sizes[0] * sizes[1];
   // Places of the drawing go along rows, from the lowest one up; cells outside of the edges are not drawn.
@@ -40,6 +40,16 @@ slackwater.pictures.map = (query, { choose }) => {
     const { cells, why, lines } = series.outside;
     const said = `${number(cells)} further cells are below or above the listed ranges of ${axes[0].key} and ${axes[1].key}, so they have no place on the map`;
     return element("p", { class: "note" }, lines ? `${said}; their sum is ${told(series, lines[choice], window)}. ${why ?? ""}` : `${said}. ${why}`);
+  }
+
+  // What is in the frame: the largest number of a window, or of all, if no other interval overlaps its one.
+  function framed(state, top) {
+    const { window } = state, drawn = items(state).filter(({ line }) => line.v[window] !== null), peak = peakOf(query, items(state));
+    const low = top.line.lo[window], others = low !== null && drawn.some(({ line }) => line !== top.line && line.hi[window] !== null && line.hi[window] >= low);
+    const noisier = drawn.some(({ line }) => line.v[window] > top.line.v[window]) ? " that is not mostly noise" : "", known = low === null ? "" : ", with its 95\u00a0% interval";
+    if (others) return `highest number${noisier}${known}; others may be higher`;
+    const whole = top.line.v.length > 1 && peak.line === top.line && peak.window === window && !peak.others;
+    return `largest ${merging(query)[0]}${noisier}${whole ? " of all windows" : ""}${known}`;
   }
 
   const draw = (state, room, title, printed) => {
@@ -92,15 +102,13 @@ slackwater.pictures.map = (query, { choose }) => {
         return boxed(query, series, window, choice, one.map((cell, at) => [Math.min(cell, other[at]), Math.max(cell, other[at]) + 1]));
       },
     });
-    const merged = query.picture.merged > 1 ? ` Each square adds up ${query.picture.merged} by ${query.picture.merged} cells; its interval is that of the sum.` : "";
-    const rival = (place) => place !== top.place && line(place).lo[window] !== null && line(place).hi[window] >= top.line.lo[window];
     const known = drawn.filter((place) => line(place).lo[window] !== null), coloured = d3.sum(known, (place) => !lost(place));
-    const chance = !query.within && coloured && known.length >= 100 ? ` If all numbers were zero, noise alone would colour about ${number(Math.round(known.length / 20))} of these ${number(known.length)} squares.` : "";
-    const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top && key("ring", `${drawn.some(rival) ? "highest number, with its 95\u00a0% interval; others may be higher" : "largest cell, with its 95\u00a0% interval"}`), data.outline && tall && key("line", "outline"));
+    const chance = !query.within && coloured && known.length >= 100 ? ` If all numbers were zero, noise alone would colour at most about ${number(Math.round(known.length / 20))} of these ${number(known.length)} squares.` : "";
+    const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top && key("ring", framed(state, top)), data.outline && tall && key("line", "outline"));
     return [[...numbers, keys, beyond(state), element("p", { class: "note" },
-      `To the right: ${axes[across].key}; upwards: ${axes[up].key}.${merged} ${tone.how}${chance}`, hint("Drag over squares, or hold shift with an arrow key, for their sum with its interval."))]];
+      `To the right: ${axes[across].key}; upwards: ${axes[up].key}. ${tone.how}${chance}`, hint("Drag over squares, or hold shift with an arrow key, for their sum with its interval."))]];
   };
-  // The part of the total that the map does not show.
-  const off = ({ series, window, choice }) => (series.outside.lines ? `; without a place on the map: ${told(series, series.outside.lines[choice], window)}` : "");
-  return Object.assign(draw, { items, off });
+  // The part of the sum of all cells that the map does not show.
+  const outside = ({ series, window, choice }) => (series.outside.lines ? `, of which ${told(series, series.outside.lines[choice], window)} have no place on the map` : "");
+  return Object.assign(draw, { items, outside });
 };

@@ -1,7 +1,7 @@
 // One ordered key: a histogram with error bars for a window, and all windows as a heat map of cells by time.
 "use strict";
-slackwater.pictures.ordered = (query, { choose, arrive }) => {
-  const { element, number, scaled, widest, readable, label, span, when, told, ticks, colouring, unsure, doubt, hatched, topmost, ringed, noted, hint, key, legend, barsLegend, named, boxed } = slackwater;
+slackwater.pictures.ordered = (query, { choose, jump }) => {
+  const { element, number, scaled, widest, readable, label, span, when, told, ticks, colouring, unsure, doubt, hatched, peakOf, ringed, noted, hint, key, legend, barsLegend, named, boxed } = slackwater;
   const [axis] = query.picture.axes, count = axis.labels.length, inner = count - 2;
   // From where to where a cell is drawn, in steps; those outside of the edges stand apart.
   const sides = (cell) => (cell === 0 ? [-1.6, -0.6] : cell === count - 1 ? [inner + 0.6, inner + 1.6] : [cell - 1, cell]);
@@ -30,7 +30,8 @@ slackwater.pictures.ordered = (query, { choose, arrive }) => {
     const apart = d3.max(all, Math.abs) > 3 * d3.max(here, Math.abs), ends = apart ? here : all;
     const height = printed ? 220 : Math.max(220, Math.min(340, room * 0.4)), least = d3.min([0, ...ends]), { y, marginLeft } = scaled(d3.extent([0, ...ends]), Math.floor(height / 45));
     Object.assign(y, { domain: [least, y.domain[1]], ticks: y.ticks.filter((one) => one >= least) });
-    const bar = (cells, fill) => Plot.rectY(cells, { x1: (cell) => sides(cell)[0], x2: (cell) => sides(cell)[1], y1: 0, y2: (cell) => line(cell).v[window], fill, insetLeft: 0.5, insetRight: 0.5 });
+    const gap = Math.min(0.5, (room - marginLeft - 24) / count / 12); // many bars are thin
+    const bar = (cells, fill) => Plot.rectY(cells, { x1: (cell) => sides(cell)[0], x2: (cell) => sides(cell)[1], y1: 0, y2: (cell) => line(cell).v[window], fill, insetLeft: gap, insetRight: gap });
     const svg = Plot.plot({
       width: room, height, marginLeft, marginRight: 24, marginTop: 10, marginBottom: 40,
       x: { type: "linear", domain: [-1.8, inner + 1.8], label: null, tickSize: 3, ...edges(room - marginLeft - 24) },
@@ -39,12 +40,12 @@ slackwater.pictures.ordered = (query, { choose, arrive }) => {
         bar(bars.filter(sure), "var(--bar)"),
         bar(bars.filter((cell) => !sure(cell)), "black"),
         Plot.ruleY([0], { stroke: "var(--quiet)" }),
-        Plot.ruleX(known, { x: middle, y1: (cell) => line(cell).lo[window], y2: (cell) => line(cell).hi[window], stroke: "var(--ink)", strokeWidth: 1.4 }),
+        Plot.ruleX(known, { x: middle, y1: (cell) => line(cell).lo[window], y2: (cell) => line(cell).hi[window], stroke: "var(--ink)", strokeWidth: 2.8 * gap }),
       ],
     });
     // The names of the cells outside of the edges are below them, on a second line.
     const fits = (text) => widest([text]) < (room - marginLeft - 24) / 2 - 6;
-    for (const [cell, anchor, texts] of [[0, "start", [beneath, "below"]], [count - 1, "end", [over, "above"]]])
+    for (const [cell, anchor, texts] of [[0, "start", [beneath, `below ${axis.texts[0]}`]], [count - 1, "end", [over, `${axis.texts.at(-1)} or more`]]])
       d3.select(svg).append("text").attr("x", svg.scale("x").apply(sides(cell)[anchor === "end" ? 1 : 0])).attr("y", height - 8).attr("text-anchor", anchor).attr("fill", "currentColor").text(texts.find(fits) ?? texts[1]);
     d3.select(svg).selectAll('[fill="black"]').attr("fill", hatched(svg)).attr("stroke", "var(--hatch)");
     const x = svg.scale("x");
@@ -63,15 +64,14 @@ slackwater.pictures.ordered = (query, { choose, arrive }) => {
         return boxed(query, series, window, choice, [[low, high + 1]]);
       },
     });
-    const scale = apart ? [element("p", { class: "note" }, "The scale is that of this window: another one has numbers more than three times as large.")] : [];
-    return [...drawn, barsLegend(query, known.length > 0, !bars.every(sure)), ...scale];
+    const scale = apart ? [element("p", { class: "note" }, "The scale is that of this window: another one has numbers more than three times as large.")] : lines[0].v.length > 1 ? [element("p", { class: "note" }, "The vertical scale is the same in all windows.")] : [];
+    return [...drawn, barsLegend(query, known.length > 0 && "whisker", !bars.every(sure)), ...scale];
   }
 
-  // The largest number of all windows, and how many other numbers may be as large.
-  function largestOfAll({ series, choice }, lines, { line, cell }, window) {
-    const low = line.lo[window], others = low === null ? 0 : d3.sum(lines, (one) => d3.sum(one.hi, (high, at) => +(high !== null && high >= low && (one !== line || at !== window))));
-    const alike = low === null ? "" : others ? ` The interval${others > 1 ? "s" : ""} of ${number(others)} other number${others > 1 ? "s" : ""} overlap${others > 1 ? "" : "s"} this one.` : " No other interval overlaps this one.";
-    return `Largest of all windows: ${named(query, choice * count + cell)}, ${when(series, window)}: ${told(series, line, window)}.${alike}`;
+  // The highest number of all windows, and how many other numbers may be as high.
+  function peakTold({ series }, { name, line, window, others }) {
+    const alike = line.lo[window] === null ? "" : others ? ` The interval${others > 1 ? "s" : ""} of ${number(others)} other number${others > 1 ? "s" : ""} overlap${others > 1 ? "" : "s"} this one.` : " No other interval overlaps this one.";
+    return `${others ? "Highest number" : "Largest"} of all windows: ${name}, ${when(series, window)}: ${told(series, line, window)}.${alike}`;
   }
 
   // All windows: a picture with a pixel for each number, so that many are quick to draw.
@@ -102,18 +102,16 @@ slackwater.pictures.ordered = (query, { choose, arrive }) => {
       .attr("width", width).attr("height", tall).attr("preserveAspectRatio", "none").attr("style", "image-rendering: pixelated");
     const some = lines.some((one) => one.v.some((value, window) => value !== null && unsure(query, one, window)));
     if (some) d3.select(svg).insert("rect", ":first-child").attr("x", x.apply(0)).attr("y", y.apply(inner + 1)).attr("width", width).attr("height", tall).attr("fill", hatched(svg));
-    const tops = d3.range(windows).map((window) => topmost(query, lines.map((line, cell) => ({ line, cell })), window));
-    const known = d3.range(windows).filter((window) => tops[window]), sure = known.filter((window) => !unsure(query, tops[window].line, window));
-    const at_top = d3.greatest(sure.length ? sure : known, (one, other) => tops[one].line.v[one] - tops[other].line.v[other]), top = tops[at_top];
+    const top = peakOf(query, items(state));
     if (top) {
-      const box = { left: x.apply(at_top), right: x.apply(at_top) + Math.max(4, width / windows), top: y.apply(top.cell), bottom: y.apply(top.cell) + tall / count };
+      const left = x.apply(top.window), down = y.apply(top.cell % count), box = { left, right: left + Math.max(4, width / windows), top: down, bottom: down + tall / count };
       ringed(svg, box);
-      noted(svg, [told(series, top.line, at_top), when(series, at_top)], box, [x.apply(0), x.apply(windows), y.apply(inner + 1), y.apply(-1)]);
+      noted(svg, [told(series, top.line, top.window), when(series, top.window)], box, [x.apply(0), x.apply(windows), y.apply(inner + 1), y.apply(-1)]);
     }
     const frame = d3.select(svg).append("rect").attr("width", Math.max(3, width / windows)).attr("height", tall / count).attr("fill", "none")
       .attr("stroke", "var(--mark)").attr("stroke-width", 2).attr("pointer-events", "none").attr("visibility", "hidden");
     const numbers = readable(svg, {
-      summary: `${query.name}, ${series.label}: all windows, ${axis.key} upwards, time to the right. ${top ? largestOfAll(state, lines, top, at_top) : ""}`,
+      summary: `${query.name}, ${series.label}: all windows, ${axis.key} upwards, time to the right. ${top ? peakTold(state, top) : ""}`,
       count: windows * count,
       arrows: { ArrowLeft: -count, ArrowRight: count, ArrowUp: 1, ArrowDown: -1 },
       nearest: (across, down) => Math.max(0, Math.min(windows - 1, Math.floor(x.invert(across)))) * count + Math.max(0, Math.min(count - 1, Math.floor(y.invert(down)) + 1)),
@@ -124,18 +122,15 @@ slackwater.pictures.ordered = (query, { choose, arrive }) => {
       text: (place) => `${when(series, Math.floor(place / count))}, ${axis.key} ${axis.labels[place % count]}: ${told(series, lines[place % count], Math.floor(place / count))}`,
       choose: (place) => choose(choice * count + (place % count), Math.floor(place / count)),
     });
-    const keys = legend(...tone.legend(), some && key("hatch", doubt(query)), top && key("ring", "largest of all windows, with its 95\u00a0% interval"));
-    const go = element("button", { type: "button", class: "more" }, "Show its window");
-    go.addEventListener("click", () => { choose(choice * count + top.cell, at_top); arrive(); });
-    const shown = at_top === state.window ? [] : [" ", go];
-    return [element("figcaption", {}, `All windows: ${axis.key} by time`), ...(top ? [element("p", { class: "peak" }, largestOfAll(state, lines, top, at_top), ...shown)] : []),
-      ...numbers, keys, element("p", { class: "note" }, `The lowest row is ${beneath}, the highest one ${over}. ${tone.how}`)];
+    const keys = legend(...tone.legend(), some && key("hatch", doubt(query)), top && key("ring", `${top.others ? "highest number" : "largest"} of all windows${top.line.lo[top.window] === null ? "" : ", with its 95\u00a0% interval"}${top.others ? "; others may be higher" : ""}`));
+    return [element("figcaption", {}, `All windows: ${axis.key} by time`), ...(top ? [element("p", { class: "peak" }, peakTold(state, top), ...jump(top.window, "Show its window"))] : []),
+      ...numbers, keys, element("p", { class: "note" }, `The lowest row is ${beneath}, the highest one ${over}. ${[dates.dated, tone.how].filter((one) => one).join(" ")}`)];
   }
 
   const items = ({ series, choice }) => d3.range(choice * count, (choice + 1) * count).map((cell) => ({ name: named(query, cell), line: series.cells[cell], cell }));
   const draw = (state, room, title, printed) => [
     [...histogram(state, room, title, printed), element("p", { class: "note" },
-      query.picture.merged > 1 ? `Each bar adds up to ${query.picture.merged} cells.` : "", hint("Drag over bars, or hold shift with an arrow key, for their sum."))],
+      hint("Drag over bars, or hold shift with an arrow key, for their sum."))],
     ...(state.series.cells[0].v.length > 1 ? [overTime(state, state.wide, printed)] : []),
   ];
   return Object.assign(draw, { items });

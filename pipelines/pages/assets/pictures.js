@@ -5,9 +5,15 @@ Object.assign(slackwater, (() => {
 
   // ---- words: as in pipelines/pages/pictures/message.py
 
-  function overlapping(names) {
+  // What sentences call what a chart shows, and how many cells each adds up; empty for single cells.
+  function merging({ picture }) {
+    const { merged = 1, axes } = picture ?? {};
+    if (merged === 1) return ["cell", ""];
+    return axes.length === 1 ? ["bar", `Each bar adds up ${merged} cells.`] : ["square", `Each square adds up ${merged} by ${merged} cells.`];
+  }
+  function overlapping(names, noun) {
     if (!names.length) return "No other interval overlaps this one.";
-    return `The interval${overlap(names.length > 2 ? `${number(names.length)} other cells` : names.join(" and "), names)} this one.`;
+    return `The interval${overlap(names.length > 2 ? `${number(names.length)} other ${noun}s` : names.join(" and "), names)} this one.`;
   }
   const overlap = (whose, names) => `${names.length > 1 ? "s" : ""} of ${whose} overlap${names.length > 1 ? "" : "s"}`;
 
@@ -29,13 +35,26 @@ Object.assign(slackwater, (() => {
     const sure = known.filter(({ line }) => line.lo[window] !== null), low = top.line.lo[window];
     const chosen = known.some(({ line }) => line.v[window] > top.line.v[window]), shown = `${top.name}: ${told(series, top.line, window)}`;
     const others = low === null ? [] : sure.filter((one) => one !== top && one.line.hi[window] >= low).map(({ name }) => name);
-    const said = [`${chosen ? "Largest cell that is not mostly noise" : called}: ${shown}.`];
-    const whose = others.length > 2 ? `${number(others.length)} of ${number(sure.length - 1)} other cells` : others.join(" and ");
-    if (others.length && others.length > (sure.length - 1) / 2) said[0] = `No largest cell can be named: the interval${overlap(whose, others)} that of ${shown}.`;
-    else if (low !== null) said.push(overlapping(others));
+    const [noun, each] = merging(query), said = [`${chosen ? `Largest ${noun} that is not mostly noise` : called}: ${shown}.`];
+    const whose = others.length > 2 ? `${number(others.length)} of ${number(sure.length - 1)} other ${noun}s` : others.join(" and ");
+    if (others.length && others.length > (sure.length - 1) / 2) said[0] = `No largest ${noun} can be named: the interval${overlap(whose, others)} that of ${shown}${chosen ? ", the highest that is not mostly noise" : ""}.`;
+    else if (low !== null) said.push(overlapping(others, noun));
     const lost = sure.filter(({ line }) => unsure(query, line, window)).length;
-    if (lost) said.push(`${number(lost)} of ${number(known.length)} cell${known.length > 1 ? "s" : ""} ${query.within ? "have intervals wider than half of their range" : "cannot be distinguished from zero"}.`);
-    return said;
+    if (lost) said.push(`${number(lost)} of ${number(known.length)} ${noun}${known.length > 1 ? "s" : ""} ${query.within ? "have intervals wider than half of their range" : "cannot be distinguished from zero"}.`);
+    return each ? [...said, each] : said;
+  }
+
+  // The highest number of all windows, if possible one that is not mostly noise: of which thing, when, and how many other
+  // numbers may be as high.
+  function peakOf(query, items) {
+    const tops = [null, null]; // of numbers that are not mostly noise, and of the others
+    for (const one of items) one.line.v.forEach((value, window) => {
+      if (value === null) return;
+      const lost = +unsure(query, one.line, window);
+      if (!tops[lost] || value > tops[lost].line.v[tops[lost].window]) tops[lost] = { ...one, window };
+    });
+    const top = tops[0] ?? tops[1], low = top?.line.lo[top.window];
+    return top && { ...top, others: low === null ? 0 : d3.sum(items, ({ line }) => d3.sum(line.hi, (high) => +(high !== null && high >= low))) - 1 };
   }
 
   // ---- sums over a box of cells: from, along each ordered key, one cell to another
@@ -76,7 +95,7 @@ Object.assign(slackwater, (() => {
     const places = columns ? d3.cross(rows, columns, (row, column) => row * axes[1].labels.length + column) : rows;
     const sum = d3.sum(places, (place) => series.cells[first + place].v[window]);
     const where = axes.map((axis, at) => ranged(axis, ...box[at])).join(", ");
-    const cells = `${number(places.length)} cell${places.length > 1 ? "s" : ""}, ${where}`;
+    const cells = `${number(places.length)} ${merging(query)[0]}${places.length > 1 ? "s" : ""}, ${where}`;
     const half = halfWidth(query.picture, series, window, choice, box), unit = series.unit, round = (value, way) => way(value / unit) * unit;
     const exact = (value) => number(+value.toPrecision(12));
     if (places.length === 1) return `${cells}: ${told(series, series.cells[first + places[0]], window)}`;
@@ -98,5 +117,5 @@ Object.assign(slackwater, (() => {
 
   const pictures = {};
 
-  return { named, largest, halfWidth, boxed, ranged, pictures };
+  return { named, merging, largest, peakOf, halfWidth, boxed, ranged, pictures };
 })());

@@ -1,7 +1,7 @@
 // Quantiles as a fan over time, each with its interval.
 "use strict";
 slackwater.pictures.quantiles = (query) => {
-  const { element, number, scaled, widest, readable, label, quantile, moment, when, told, dates, POINTS, thinnest, apart } = slackwater;
+  const { element, number, scaled, widest, readable, label, quantile, span, stepped, moment, when, told, dates, POINTS, thinnest, apart } = slackwater;
   const { shares, key } = query.picture, middleShare = shares.includes(0.5) ? 0.5 : shares[0];
   const short = (share) => (share === 0.5 ? "median" : `${number(100 * share)} %`);
   const rest = (cell) => label(query.cells[cell].filter((_, at) => at !== key));
@@ -34,17 +34,18 @@ slackwater.pictures.quantiles = (query) => {
     const points = d3.range(windows), time = (window) => moment(series, window);
     const known = lines.flatMap((line) => [...line.v, ...line.lo, ...line.hi]).filter((value) => value !== null);
     const height = printed ? 220 : Math.max(220, Math.min(360, room * 0.42)), names = shares.map(short), right = widest(names) + 16;
+    const places = stepped(series) ? points.flatMap((window) => [0, 2].map((at) => ({ window, at: span(series, window)[at] }))) : points.map((window) => ({ window, at: time(window) }));
     const axis = scaled(d3.extent(known), Math.floor(height / 45));
     const least = thinnest(axis.y.domain, height - 48), ends = (line, window) => apart(line.lo[window], line.hi[window], least);
     const svg = Plot.plot({
       width: room, height, marginRight: right, marginTop: 10, marginBottom: 38,
-      x: { type: "utc", label: null, tickPadding: 7, ...dates(series, points.map(time), room - axis.marginLeft - right) },
+      x: { type: "utc", label: null, tickPadding: 7, ...dates(series, places.map(({ at }) => at), room - axis.marginLeft - right) },
       ...axis,
       marks: [
-        ...lines.map((line, at) => Plot.areaY(points, { x: time, y1: (window) => ends(line, window)[0], y2: (window) => ends(line, window)[1], fill: tone(at), fillOpacity: at === middle ? 0.42 : 0.22 })),
-        ...lines.map((line, at) => Plot.lineY(points, { x: time, y: (window) => line.v[window] ?? NaN, stroke: tone(at), strokeWidth: at === middle ? 2.4 : 1.6 })),
+        ...lines.map((line, at) => Plot.areaY(places, { x: "at", y1: ({ window }) => ends(line, window)[0], y2: ({ window }) => ends(line, window)[1], fill: tone(at), fillOpacity: at === middle ? 0.42 : 0.22 })),
+        ...lines.map((line, at) => Plot.lineY(places, { x: "at", y: ({ window }) => line.v[window] ?? NaN, stroke: tone(at), strokeWidth: at === middle ? 2.4 : 1.6 })),
         ...(windows <= POINTS ? lines.map((line, at) => Plot.dot(points.filter((window) => line.v[window] !== null), { x: time, y: (window) => line.v[window], fill: tone(at), r: 3 })) : []),
-        windows === 1 ? lines.map((line, at) => Plot.ruleX([0], { x: time, y1: () => line.lo[0], y2: () => line.hi[0], stroke: tone(at) })) : null,
+        places.length === 1 ? lines.map((line, at) => Plot.ruleX([0], { x: time, y1: () => line.lo[0], y2: () => line.hi[0], stroke: tone(at) })) : null,
       ],
     });
     const [x, y] = [svg.scale("x"), svg.scale("y")];
@@ -63,7 +64,7 @@ slackwater.pictures.quantiles = (query) => {
       text: (window) => `${when(series, window)}: ${lines.map((line, at) => `${short(shares[at])} ${told(series, line, window)}`).join("; ")}`,
     });
     const start = axis.y.domain[0] > 0 || axis.y.domain[1] < 0 ? " The vertical axis does not start at 0." : "";
-    return [...drawn, element("p", { class: "note" }, `Lines: quantiles. Bands of the same colour: their 95 % intervals, each alone. An interval ends at edges of cells, so it changes in steps.${start}`)];
+    return [...drawn, element("p", { class: "note" }, `Lines: quantiles. Bands of the same colour: their 95 % intervals, each alone. An interval ends at edges of cells, so its ends jump from edge to edge${stepped(series) ? "" : "; slopes only connect published numbers"}.${start}`)];
   }
 
   const draw = (state, room, title, printed) => [fan(state, room, title, printed)];

@@ -15,7 +15,7 @@ from transforms.release.marginal_tables import ALL
 
 Ints = NDArray[np.int64]
 
-ALONG, OVER = 120, 2_500
+ALONG, OVER = 200, 2_500
 """Most cells along one ordered key, and most cells of two, for each combination of listed values."""
 
 

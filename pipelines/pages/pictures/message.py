@@ -36,10 +36,11 @@ def message(
     choices = picture.get("choices", []) if "axes" in picture else []
     whole = len(choices) < 2 or (picture["summed"] and not picture["choice"])
     among = "" if whole else f" of {', '.join(choices[picture['choice']])}"
-    return _largest(document, shown, _drawn(document, shown), PICTURES[picture["kind"]].largest + among, window)
+    called = PICTURES[picture["kind"]].largest.replace("cell", merging(picture)[0])
+    return _largest(document, shown, _drawn(document, shown), called + among, window)
 
 
-NONE_LARGEST = "No largest cell can be named"
+NONE_LARGEST = "No largest"
 """Begin of the message if most intervals overlap that of the largest number."""
 
 Items = Sequence[tuple[str, dict[str, Any]]]
@@ -85,22 +86,37 @@ def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, call
     top, line = _topmost(document, items, window)
     known, low = [one for one in items if one[1]["lo"][window] is not None], line["lo"][window]
     chosen = any(one["v"][window] > line["v"][window] for _, one in items)
-    number = f"{top}: {told(line, window, shown.get('repeated'))}"
-    said = [f"{'Largest cell that is not mostly noise' if chosen else called}: {number}."]
+    number, (noun, each) = f"{top}: {told(line, window, shown.get('repeated'))}", merging(document["picture"])
+    said = [f"{f'Largest {noun} that is not mostly noise' if chosen else called}: {number}."]
     others = [] if low is None else [name for name, one in known if one["hi"][window] >= low and one is not line]
     if others and len(others) > (len(known) - 1) / 2:
-        of = f"{len(others):,} of {len(known) - 1:,} other cells" if len(others) > 2 else " and ".join(others)
-        said = [f"{NONE_LARGEST}: the interval{_overlap(of, others)} that of {number}."]
+        of = f"{len(others):,} of {len(known) - 1:,} other {noun}s" if len(others) > 2 else " and ".join(others)
+        rest = ", the highest that is not mostly noise" if chosen else ""
+        said = [f"{NONE_LARGEST} {noun} can be named: the interval{_overlap(of, others)} that of {number}{rest}."]
     elif low is not None:
-        said.append(_overlapping(others))
+        said.append(_overlapping(others, noun))
     within = document["within"]
     unsure = sum(is_unsure(one["lo"][window], one["hi"][window], within) for _, one in known)
     if unsure:
         what = (
             "cannot be distinguished from zero" if within is None else "have intervals wider than half of their range"
         )
-        said.append(f"{unsure} of {counted(len(items), 'cell')} {what}.")
-    return said
+        said.append(f"{unsure} of {counted(len(items), noun)} {what}.")
+    return [*said, each] if each else said
+
+
+def merging(picture: dict[str, Any]) -> tuple[str, str]:
+    """Return what sentences call what a chart shows, and how many cells each adds up; empty for single cells.
+
+    >>> merging({}), merging({"merged": 2, "axes": [{}]})
+    (('cell', ''), ('bar', 'Each bar adds up 2 cells.'))
+    """
+    merged = picture.get("merged", 1)
+    if merged == 1:
+        return "cell", ""
+    if len(picture["axes"]) == 1:
+        return "bar", f"Each bar adds up {merged} cells."
+    return "square", f"Each square adds up {merged} by {merged} cells."
 
 
 def _topmost(document: dict[str, Any], items: Items, window: int) -> tuple[str, dict[str, Any]]:
@@ -227,10 +243,10 @@ def _when(shown: dict[str, Any], window: int) -> str:
     return number_name(shown["kind"], round(start * 1000), round(end * 1000))
 
 
-def _overlapping(names: Sequence[str]) -> str:
+def _overlapping(names: Sequence[str], noun: str) -> str:
     if not names:
         return "No other interval overlaps this one."
-    whose = f"{len(names):,} other cells" if len(names) > 2 else " and ".join(names)
+    whose = f"{len(names):,} other {noun}s" if len(names) > 2 else " and ".join(names)
     return f"The interval{_overlap(whose, names)} this one."
 
 

@@ -217,6 +217,15 @@ def test_a_message_says_that_it_leaves_out_cells_that_are_mostly_noise() -> None
         "The interval of b overlaps this one.",
         "1 of 3 cells cannot be distinguished from zero.",
     ]
+    axis = {"key": "age", "labels": ["a", "b", "c"], "texts": ["1", "2"]}
+    merged = {"kind": "ordered", "axes": [axis], "choices": [["all"]], "choice": 0, "merged": 2, "summed": False}
+    line[0]["lo"][0] = 1
+    assert message({**document, "picture": merged, "series": [{"cells": line}]}) == [
+        "No largest bar can be named: the intervals of age b and age from 2 overlap that of age below 1: 50 (1 to 60), "
+        "the highest that is not mostly noise.",
+        "1 of 3 bars cannot be distinguished from zero.",
+        "Each bar adds up 2 cells.",
+    ]
 
 
 def test_a_change_of_quantiles_far_below_its_interval_is_none_that_can_be_seen() -> None:
@@ -244,6 +253,19 @@ def test_a_page_opens_at_the_cell_that_its_message_names(drawn) -> None:
         one = drawn[name]
         assert any(cell in text for text in one["cells"][one["open"]])
         assert cell in message(one)[0]
+
+
+def test_means_open_at_the_highest_cell_that_is_not_mostly_noise() -> None:
+    query = Query(
+        name="wait", measure=Measure(kind="mean", low=0, high=90), by=(("ward", ("a", "b", "c")),), publish=(LEVEL,)
+    )
+    value, half = np.array([[30.0, 60.0, 70.0]]), np.array([[2.0, 20.0, 50.0]])
+    numbers = Numbers(series=LEVEL, value=value, low=value - half, high=value + half, total=None)
+
+    document = chart_document(query, [numbers], plan_of(query), times=WEEKS, queries=1, within=(0, 90))
+
+    assert document["open"] == 1
+    assert message(document)[0] == "Largest cell that is not mostly noise: b: 60 (40 to 80)."
 
 
 def test_sums_that_mean_nothing_say_why(drawn) -> None:
