@@ -376,10 +376,12 @@ def test_two_numbers_that_a_reader_chooses_are_compared_as_the_page_states_or_fr
     compare.find_element(By.XPATH, "ancestor::details/summary").click()
     first = text(driver, "#query-0 .compared")
     hints = []
-    for cell in ("all cells together", "a"):
-        driver.execute_script("slackwater.data.queries[0].series[0].noisy = 'they are noise'")
-        Select(compare.find_elements(By.TAG_NAME, "select")[1]).select_by_visible_text(cell)
-        hints.append("but they are noise." in text(driver, "#query-0 .compared"))
+    driver.execute_script("slackwater.data.queries[0].series[0].noisy = 'they are noise'")
+    for both in (("all cells together", "a"), ("a", "all cells together")):
+        for place, cell in zip((1, 3), both, strict=True):
+            Select(compare.find_elements(By.TAG_NAME, "select")[place]).select_by_visible_text(cell)
+        told = text(driver, "#query-0 .compared")
+        hints.append(("more than the noise explains" in told, "but they are noise." in told))
     driver.execute_script("delete slackwater.data.queries[0].series[0].noisy")
     kind, *_ = (Select(one) for one in compare.find_elements(By.TAG_NAME, "select"))
 
@@ -400,7 +402,7 @@ def test_two_numbers_that_a_reader_chooses_are_compared_as_the_page_states_or_fr
     assert "(90 % interval " in text(driver, f"#query-{place} .compared").replace("\xa0", " ")
     _, stated = facts.series[0]
     one = stated.differences[0]
-    assert hints == [False, True]  # as pipelines/report/differences.py
+    assert hints == [(True, False), (True, True)]  # as pipelines/report/differences.py
     assert first.startswith(f"{one.name}, compared with all cells together, {one.minus_name}: ")
     assert first.endswith(f"), {REAL[one.real]}.")
     found = re.fullmatch(
