@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pipelines.pages import words
-from pipelines.pages.subject import covered, unit
-from pipelines.spec.about import is_of_pages
+from pipelines.pages import definitions, words
+from pipelines.pages.subject import column_text, covered, unit
+from pipelines.spec.about import is_of_pages, label_of
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
 from privacy.accounting.accounting import COMPOSED
@@ -42,6 +42,10 @@ class Subject:
     def about(self, key: str) -> str:
         """Return a text of the spec's section `about`; empty if it is missing."""
         return dict(self.spec.about).get(key, "")
+
+    def query(self, name: str) -> str:
+        """Return the label of a query, or its name."""
+        return self.about(label_of(name)) or name
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,8 @@ def _spent(subject: Subject) -> str:
 def _bounds(subject: Subject) -> str:
     said = [words.bound(subject.plan.promise.constraint, subject.spec)]
     said += [
-        f"Values of {query.column} in {query.name} are clamped to {query.measure.low:g} to {query.measure.high:g}."
+        f"Each {column_text(subject.spec, query.column)} in {subject.query(query.name)} is clamped to "
+        f"{query.measure.low:g} to {query.measure.high:g}."
         for query in subject.spec.queries
         if query.column is not None
     ]
@@ -168,10 +173,10 @@ def _chosen(subject: Subject) -> str:
 def _mechanisms(subject: Subject) -> str:
     plan = subject.plan
     each = [
-        f"{demand.name} {name.replace('adaptive ', 'adaptive by policy ')}"
+        f"{subject.query(demand.name)}: {name.replace('adaptive ', 'adaptive by policy ')}"
         for demand, name in zip(plan.demands, plan.strategies, strict=True)
     ]
-    said = [f"Discrete {plan.mechanism.capitalize()} noise. Strategy of each query: {', '.join(each)}."]
+    said = [f"Discrete {plan.mechanism.capitalize()} noise. Strategies, by query: {'; '.join(each)}."]
     said += dict.fromkeys(_policies(subject))
     if any(part.decides for part in plan.parts):
         said.append("Decisions of adaptive queries have separate noise.")
@@ -226,11 +231,11 @@ def _biases(subject: Subject) -> str:
 
 
 def _biased(subject: Subject) -> Iterator[str]:
-    yield (
-        "Numbers and intervals describe the data after contribution bounding and clamping. They do not state what was "
-        "cut off."
-    )
-    ratios = [query.name for query in subject.spec.queries if len(query.measure.components) > 1]
+    if bounded := definitions.bounded(subject.spec):
+        yield f"Numbers and intervals describe the data after {bounded}. They do not state what was cut off."
+    else:
+        yield "No change is cut off and no value is clamped."
+    ratios = [subject.query(query.name) for query in subject.spec.queries if len(query.measure.components) > 1]
     if ratios:
         yield f"Numbers of {listed(ratios)} are ratios of noisy sums, and slightly biased."
     for query in subject.spec.queries:

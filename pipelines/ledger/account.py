@@ -155,15 +155,12 @@ def adds_up(plan: Plan) -> bool:
 
 def what_remains(document: dict[str, Any], plan: Plan) -> str:
     """Return a sentence about the cost of future windows."""
+    separate = "The budget is for each such period separately, so there is no remainder"
     if document["epochs"] and document["epochs"][-1]["windows"] == plan.promise.windows:
         ended = "All windows are published, so nothing more will be spent."
-        separate = " No amount remains: the budget is for each such period separately, and is never used up."
-        return ended if adds_up(plan) else f"{ended}{separate}"
+        return ended if adds_up(plan) else f"{ended} {separate}."
     if not adds_up(plan):
-        return (
-            "The budget is for each such period separately. So it is never used up: future windows spend no more than "
-            "the total in any such period."
-        )
+        return f"{separate}: future windows spend no more than the total in any such period."
     if not any(document["remaining"].values()):
         return "The whole budget already counts as spent, and future windows cost nothing more."
     return "The remaining budget is for future windows, and for nothing else."

@@ -19,6 +19,7 @@ from pipelines.local.stated import KEY, part_of, stated_of
 from pipelines.local.survey import Survey, read_survey
 from pipelines.pages import html
 from pipelines.pages.charts import Chart, Times, chart_data
+from pipelines.pages.definitions import mostly_noise
 from pipelines.pages.noise import NAMED, noise_section
 from pipelines.pages.numbers import Numbers, signal
 from pipelines.published.labels import Labels
@@ -36,7 +37,6 @@ from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.sinks import write_text
 
-_COMMAND = "slackwater local estimate"
 _PARQUET = "Parquet files state it: slackwater local estimate -o with a name that ends in .parquet."
 _ANSWERED = (
     "Each 90 % interval follows from both 95 % intervals, which hold at once with at least 90 % probability. Numbers "
@@ -195,11 +195,11 @@ def _answers(survey: Survey, part: ReportPart, query: StatedQuery, warnings: Seq
         query.label,
         [
             *sentences_of(query, warnings, set()),
-            html.drawn(0, _COMMAND),
+            html.drawn(0),
             html.paragraph(query.coverage, role="note"),
             differences_table(query, _ANSWERED),
-            html.compared(0, exact=False),
-            plain_table(part, query, survey, Labels(), queries=1, command=_COMMAND),
+            html.compared(0),
+            plain_table(part, query, survey, Labels(), queries=1, others="the file of estimates has"),
         ],
     )
 
@@ -235,8 +235,8 @@ def _noise(survey: Survey, signals: Sequence[dict[str, Any]]) -> html.PageSectio
         caption="Noise compared with the numbers, of one answer in one window",
         heading="number",
         judged=(
-            "A number is mostly noise if its interval contains zero. The intervals do not show whether people who do "
-            "not report differ from the others, and whether people change more often than the device counts."
+            f"{mostly_noise()} The intervals do not show whether people who do not report differ from the others, "
+            "and whether people change more often than the device counts."
         ),
     )
 

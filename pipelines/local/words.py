@@ -135,6 +135,6 @@ def glossary(survey: Survey) -> list[tuple[str, str]]:
             "factor of at most e^epsilon. Smaller protects more.",
         ),
         *([("delta", "A small probability with which the bound by epsilon may fail.")] if design.delta else []),
-        ("mostly noise", "Of an answer: more than half of the intervals of its numbers contain zero."),
+        ("mostly noise", definitions.mostly_noise()),
         definitions.ROUNDING,
     ]

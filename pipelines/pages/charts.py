@@ -145,7 +145,7 @@ def chart_document(
         labels=lambda cells: labels(query, cells),
         zero=len(query.measure.components) == 1 and QUANTILE not in dict(query.by),
         called="cells",
-        rest="\u201cslackwater show\u201d has them all",
+        rest="the published files have them all",
         whole=kind is not None and PICTURES[kind].whole and query.cells <= min(OVER, room),
         within=within,
     )

@@ -243,24 +243,28 @@ def beside(parts: Iterable[str], others: Iterable[str]) -> str:
     return f'<div class="begin"><div>{said}</div><aside>{told}</aside></div>\n' if told else said
 
 
+IN_TABLE = "The plain table below has the latest numbers, and its CSV file more of them."
+"""Where readers without scripts find the numbers of charts."""
+
+
 def heading(said: str) -> str:
     """Return the heading of a part of a section."""
     return f"<h3>{text(said)}</h3>\n"
 
 
-def drawn(place: int, otherwise: str, said: str = "", parts: Iterable[str] = ()) -> str:
+def drawn(place: int, said: str = "", parts: Iterable[str] = (), *, otherwise: str = IN_TABLE) -> str:
     """Return an element in which the script draws one item of its data.
 
     Args:
         place: Number of the item.
-        otherwise: The command that prints the numbers, for readers whose browser runs no scripts.
-        said: The main message of the charts, for the same readers; the script draws its own.
+        said: The main message of the charts, for readers whose browser runs no scripts; the script draws its own.
         parts: HTML with other messages that the script draws itself.
+        otherwise: Where these readers find the numbers.
     """
     told = "".join([*parts, plain(said) if said else ""])
     return (
         f'<div class="charts" data-place="{place}">{told}<noscript>The charts need scripts. '
-        f"<code>{text(otherwise)}</code> prints the numbers as a table.</noscript></div>\n"
+        f"{text(otherwise)}</noscript></div>\n"
     )
 
 
@@ -294,18 +298,16 @@ def download(name: str, content: bytes, said: str) -> str:
     return f'<p><a download="{text(name)}" href="data:text/csv;charset=utf-8;base64,{data}">{text(said)}</a></p>\n'
 
 
-def compared(place: int, *, exact: bool = True) -> str:
+def compared(place: int) -> str:
     """Return a folded element in which the script compares numbers of one item of its data; empty without scripts.
 
     Args:
         place: Number of the item.
-        exact: Whether `slackwater answer` computes exact intervals of all differences.
     """
     note = (
         "Differences that the table above lists have the same interval here. That of another difference follows from "
-        "the intervals of both numbers, and holds with at least 90 % probability"
+        "the intervals of both numbers: it is wider than needed, and holds with at least 90 % probability."
     )
-    note += ": it is wider than the exact one, which <code>slackwater answer</code> computes." if exact else "."
     home = f'<div class="compare" data-place="{place}"></div>\n'
     return folded("Compare two other numbers", [home, f'<p class="note">{note}</p>\n'])
 

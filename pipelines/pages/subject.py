@@ -1,6 +1,7 @@
 """The privacy unit in the words of a release's subject, and the sentence that begins its page."""
 
 import re
+from dataclasses import replace
 
 from pipelines.spec.about import column_label_of
 from pipelines.spec.durations import length_text
@@ -68,11 +69,16 @@ def a(noun: str) -> str:
     return f"an {noun}" if noun in (ENTRY, OWNER) else f"one {noun}"
 
 
+def is_labelled(spec: Spec, column: str) -> bool:
+    """Return whether the curator states a label of a column."""
+    return column_label_of(column) in dict(spec.about)
+
+
 def _each(spec: Spec) -> str:
     """Return the privacy unit after "each", with its column if it has no label."""
     column = spec.changelog.source.entry if spec.privacy.owner is None else spec.privacy.owner
     noun = unit(spec)
-    return f"each {noun}" if column_label_of(column) in dict(spec.about) else f"each {noun} (column {column})"
+    return f"each {noun}" if is_labelled(spec, column) else f"each {noun} (column {column})"
 
 
 def covers_all(spec: Spec) -> bool:
@@ -85,8 +91,24 @@ def covers_all(spec: Spec) -> bool:
 
 def covered(spec: Spec) -> str:
     """Return the part of one unit's activity to which epsilon applies."""
-    protects = spec.privacy.protects
-    return f"one {unit(spec)}" if protects.span is None else extent(protects, unit(spec), whole=covers_all(spec))
+    span = spec.privacy.protects.span
+    if span is None:
+        return f"one {unit(spec)}"
+    labelled = replace(span, near=tuple((column_text(spec, column), distance) for column, distance in span.near))
+    return extent(labelled, unit(spec), whole=covers_all(spec))
+
+
+def hidden(spec: Spec) -> str:
+    """Return what the noise hides of one unit, as the end of a sentence."""
+    span, one = spec.privacy.protects.span, unit(spec)
+    if span is not None and span.near:
+        near = listed([f"{distance} in {column_text(spec, column)}" for column, distance in span.near])
+        when = "" if covers_all(spec) else f" within any {length_text(span.length)}"
+        return f"where any one {one} is{when}, up to {near}"
+    of_owner = "" if spec.privacy.owner is None else f", in all its {entries(spec)} together"
+    if span is None:
+        return f"whether any one {one} is in the data, and everything about it{of_owner}"
+    return f"what any one {one} changes within any {length_text(span.length)}{of_owner}"
 
 
 def protects(spec: Spec, epsilon: float) -> str:
@@ -96,20 +118,13 @@ def protects(spec: Spec, epsilon: float) -> str:
         spec: The spec of the release.
         epsilon: Epsilon of the whole release.
     """
-    span, one = spec.privacy.protects.span, unit(spec)
-    of_owner = "" if spec.privacy.owner is None else f", in all its {entries(spec)} together"
+    span = spec.privacy.protects.span
     whose, more = f"Protects {_each(spec)}", ""
-    if span is None:
-        hidden = f"whether any one {one} is in the data, and everything about it{of_owner}"
-    elif span.near:
+    if span is not None and span.near:
         whose = f"Protects the place of {_each(spec)}"
-        near = listed([f"{distance} in {column_text(spec, column)}" for column, distance in span.near])
-        when = "" if covers_all(spec) else f" within any {length_text(span.length)}"
-        hidden = f"where any one {one} is{when}, up to {near}"
         more = " Noise does not hide that it is present, when, or anything else about it."
-    else:
-        hidden = f"what any one {one} changes within any {length_text(span.length)}{of_owner}"
+    elif span is not None:
         more = " What lasts longer is protected less."
     if epsilon > WEAK_EPSILON:
-        return f"{whose}, but weakly: with epsilon = {shown(epsilon)}, noise hides little of {hidden}.{more}"
-    return f"{whose}: noise in all numbers hides {hidden}.{more}"
+        return f"{whose}, but weakly: with epsilon = {shown(epsilon)}, noise hides little of {hidden(spec)}.{more}"
+    return f"{whose}: noise in all numbers hides {hidden(spec)}.{more}"

@@ -15,6 +15,7 @@ from pipelines.pages.subject import (
     covers_all,
     entries,
     entry,
+    is_labelled,
     several,
     unit,
     units,
@@ -33,13 +34,15 @@ from transforms.release.marginal_tables import marginal_name, marginals_of
 def who(spec: Spec) -> str:
     """Describe the privacy unit, as the spec defines it."""
     key, owner, one = spec.changelog.source.entry, spec.privacy.owner, unit(spec)
+    entry_values = "" if is_labelled(spec, key) else f" (values of {key})"
+    unit_value = "" if is_labelled(spec, owner or key) else f" (one value of {owner or key})"
     if spec.privacy.protects.span is not None:  # protects a part of its changes: see `covered`
         if owner is None:
-            return f"One {one}: each value of {key}. A person with several is protected for each alone."
-        return f"One {one}: each value of {owner}, with all its {entries(spec)} (values of {key})."
+            return f"One {one}{unit_value}. A person with several is protected for each alone."
+        return f"One {one}{unit_value}, with all its {entries(spec)}{entry_values}."
     if owner is None:
-        return f"One {one}: all changes of one value of {key}."
-    return f"One {one} (one value of {owner}): all changes of all its {entries(spec)} (values of {key})."
+        return f"One {one}{unit_value}, with all its changes."
+    return f"One {one}{unit_value}, with all changes of all its {entries(spec)}{entry_values}."
 
 
 def what(spec: Spec) -> str:
@@ -183,7 +186,7 @@ def not_protected(spec: Spec, delta: float) -> list[str]:
     protects, one = spec.privacy.protects.span, unit(spec)
     said = []
     if protects is not None and protects.near:
-        near = listed([column for column, _ in protects.near])
+        near = listed([column_text(spec, column) for column, _ in protects.near])
         said = [f"That {a(one)} is present at all, when, and everything about it except {near}."]
     elif protects is not None:
         length = length_text(protects.length)

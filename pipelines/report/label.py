@@ -7,6 +7,7 @@ from typing import Any
 from pipelines.disclosure.facts import NOT_STATED, Subject, disclosure, labelled, page_texts
 from pipelines.ledger.account import what_remains
 from pipelines.pages import html
+from pipelines.pages.subject import covered
 from pipelines.published.labels import Labels, range_text
 from pipelines.published.release import Published
 from pipelines.report.parts import ReportPart
@@ -87,14 +88,13 @@ class Stated:
 
     @property
     def points(self) -> list[tuple[str, str]]:
-        """The points of the disclosure for the page: what the curator has not stated is one point, the last one."""
+        """The points of the disclosure for the page: those without any text are one point, the last one."""
         said, missing = [], []
         for heading, text in self.facts:
-            stated_text = text.removeprefix(NOT_STATED).removeprefix(NOT_STATED_BY).lstrip(". ")
-            if stated_text != text:
+            if text == NOT_STATED:
                 missing.append(heading)
-            if stated_text:
-                said.append((heading, stated_text))
+            else:
+                said.append((heading, text))
         return [*said, *([("Not stated by the curator", f"{'; '.join(missing)}.")] if missing else [])]
 
     def heading(self, part: ReportPart) -> str:
@@ -131,8 +131,9 @@ def stated(release: Published, path: str, account: dict[str, Any]) -> Stated:
         subject = Subject(spec=spec, plan=release.plan, program=last.program, sampler=last.sampler)
         found = {**disclosure(subject), **page_texts(spec)}
     spent = account["spent"]
+    whose = "" if spec.privacy.protects.span is None else f" for {covered(replace(spec, about=tuple(found.items())))}"
     found["spent"] = (
-        f"epsilon = {shown(spent['epsilon'])}, delta = {shown(spent['delta'])} so far. "
+        f"epsilon = {shown(spent['epsilon'])}, delta = {shown(spent['delta'])} so far{whose}. "
         f"{what_remains(account, release.plan)}"
     )
     return Stated(found)

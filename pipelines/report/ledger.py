@@ -5,6 +5,7 @@ from typing import Any
 from pipelines.ledger.account import adds_up
 from pipelines.pages import html
 from pipelines.pages.subject import covered
+from pipelines.published.labels import Labels
 from pipelines.published.release import Published
 from pipelines.spec.times import people_time
 from privacy.counted import up_to
@@ -15,12 +16,13 @@ EPOCHS = 20
 """Number of epochs that the ledger shows, the last ones."""
 
 
-def ledger_section(release: Published, document: dict[str, Any]) -> html.PageSection:
+def ledger_section(release: Published, document: dict[str, Any], labels: Labels) -> html.PageSection:
     """Return the section.
 
     Args:
         release: The public side of the release.
         document: The ledger (`pipelines.ledger.account.ledger_document`).
+        labels: Labels of queries.
     """
     rows = [
         (row, shown(document[row]["epsilon"]), html.written(shown(document[row]["delta"])))
@@ -41,6 +43,7 @@ def ledger_section(release: Published, document: dict[str, Any]) -> html.PageSec
         "Ledger",
         [
             html.table(f"The budget, for {covered(release.spec)}", ("", "epsilon", "delta"), rows),
+            *_shares(document, labels),
             html.table(
                 "Budget spent by the end of each epoch" + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
                 ("epoch", "windows", "until", "committed", "epsilon", "delta"),
@@ -59,3 +62,13 @@ def ledger_section(release: Published, document: dict[str, Any]) -> html.PageSec
             ),
         ],
     )
+
+
+def _shares(document: dict[str, Any], labels: Labels) -> list[str]:
+    """Return the table of the shares of queries; none for one query."""
+    queries = document["queries"]
+    if len(queries) == 1:
+        return []
+    (unit,) = queries[0]["total"]
+    rows = [(labels.query(one["name"]), *(shown(one[row][unit]) for row in ("total", "spent"))) for one in queries]
+    return [html.table(f"Share of each query, in {unit}", ("query", "total", "spent"), rows)]

@@ -11,8 +11,7 @@ from typing import Any
 from pipelines.common.arguments import SpecLike, path_of, refuse_ending, refuse_inside
 from pipelines.common.errors import ArgumentError
 from pipelines.ledger.account import ledger_document
-from pipelines.pages import html, words
-from pipelines.pages.definitions import glossary
+from pipelines.pages import definitions, html, words
 from pipelines.pages.movements import INSIDE, movements, sampled
 from pipelines.pages.noise import noise_section
 from pipelines.pages.outline import Line, outline_of
@@ -31,6 +30,7 @@ from pipelines.report.sentences import latest_of, noise_warnings, sentences_of
 from pipelines.report.short import in_short
 from pipelines.report.stating import facts_of, has_negative, has_unknown
 from pipelines.report.tables import differences_table, page_name, plain_table
+from pipelines.spec.load import Spec
 from privacy.counted import counted
 from privacy.upward import shown
 from transforms.common.dates import moment_name
@@ -139,18 +139,23 @@ def _page(
         f"<h1>{html.text(facts.title)}</h1>\n",
         html.beside([*about.introduction, *promised], in_short(facts.queries, data)),
         *(html.paragraph(text, role="warning") for text in [words.weakness(spec, plan.budget.epsilon)] if text),
-        html.with_contents(
-            [
-                *_sections(facts, _below(release, parts, facts, about, pages, data), [] if pages else data["queries"]),
-                *found_section(release, about.names),
-                _noise(facts, parts),
-                _label(release, about),
-                ledger_section(release, account),
-                html.section("glossary", "Glossary", [html.facts(glossary(spec, plan))]),
-            ]
-        ),
     ]
+    sections = [
+        *_sections(facts, _below(release, parts, facts, about, pages, data), [] if pages else data["queries"]),
+        *found_section(release, about.names),
+        _noise(facts, parts, spec),
+        _label(release, about),
+        ledger_section(release, account, about.names),
+    ]
+    body.append(html.with_contents([*sections, _glossary(release, [*body, *sections])]))
     return with_charts(f"{facts.title}: published numbers", body, None if pages else data)
+
+
+def _glossary(release: Published, parts: Sequence[str | html.PageSection]) -> html.PageSection:
+    """Return the section with the terms of the other parts of a page."""
+    texts = [part if isinstance(part, str) else part.html for part in parts]
+    terms = definitions.glossary(release.spec, release.plan, texts)
+    return html.section("glossary", "Glossary", [html.facts(terms)])
 
 
 def _sections(
@@ -197,9 +202,8 @@ def _page_of_query(
         html.link(home, f"All queries of {about.texts.get('title', release.spec.release)}, and the privacy label"),
         *sentences_of(query, noise_warnings(query), set(), headlined=headlined(data["queries"][0])),
         *_charts(0, part, query, release, about, data),
-        html.section("glossary", "Glossary", [html.facts(glossary(release.spec, release.plan))]),
     ]
-    return with_charts(title, body, data)
+    return with_charts(title, [*body, _glossary(release, body)], data)
 
 
 def _charts(
@@ -209,18 +213,17 @@ def _charts(
     return [
         html.drawn(
             place,
-            "slackwater show",
             " ".join(message(drawn[place], [*drawn, *data.get("others", [])])),
             latest_of(query) if headlined(drawn[place]) else (),
         ),
         html.paragraph(query.coverage, role="note"),
         differences_table(query),
         html.compared(place),
-        plain_table(part, query, release, about.names, queries=len(drawn), command="slackwater show"),
+        plain_table(part, query, release, about.names, queries=len(drawn), others="the published files have"),
     ]
 
 
-def _noise(facts: Facts, parts: Sequence[ReportPart]) -> html.PageSection:
+def _noise(facts: Facts, parts: Sequence[ReportPart], spec: Spec) -> html.PageSection:
     below, unknown = has_negative(parts), has_unknown(parts)
     return noise_section(
         [(f"{query.label}: {one.kind}", one.noise) for query, one in facts.series if one.noise is not None],
@@ -232,10 +235,7 @@ def _noise(facts: Facts, parts: Sequence[ReportPart]) -> html.PageSection:
         ),
         caption="Published numbers and their noise: medians of all cells and windows",
         heading="query",
-        judged=(
-            "A count or sum is mostly noise if its interval contains zero; a mean, second moment, variance or "
-            "quantile if its interval is wider than half of the possible range."
-        ),
+        judged=definitions.mostly_noise(**definitions.compared_with(spec)),
     )
 
 

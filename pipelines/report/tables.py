@@ -21,6 +21,12 @@ SHOWN, SAVED = 400, 10_000
 """Most rows of all plain tables of a page, and of all its CSV files; each has at least one window, or its largest
 cells."""
 
+OF_TABLE = (
+    "Its names and times are those of the published files: a level is the number at window_end, others are those of "
+    "the window. Below, each number is rounded separately: sums of shown numbers can differ in their last digits."
+)
+"""Note on the CSV file and the table."""
+
 OPEN = 9
 """Most differences that a page shows at once; more are folded."""
 
@@ -32,7 +38,7 @@ MANY = 10
 
 
 def plain_table(
-    part: ReportPart, stated: StatedQuery, release: Dated, labels: Labels, *, queries: int, command: str
+    part: ReportPart, stated: StatedQuery, release: Dated, labels: Labels, *, queries: int, others: str
 ) -> str:
     """Return the latest numbers of a part of the page as a folded table, with a link that saves them as CSV.
 
@@ -42,7 +48,7 @@ def plain_table(
         release: The release or survey.
         labels: Labels of columns and cells.
         queries: Number of parts that share the page.
-        command: The command that prints all numbers.
+        others: The published files that have all numbers.
     """
     shown, saved = (most // queries // max(1, len(part.numbers)) for most in (SHOWN, SAVED))
     keys = [name for name, _ in part.query.by]
@@ -51,14 +57,13 @@ def plain_table(
     ]
     content, count = _csv(part, stated, release, saved)
     every = sum(one.count for one in part.numbers)
-    left = "" if count == every else f", the latest ones of {every:,}; <code>{command}</code> prints all"
+    left = "" if count == every else f", the latest ones of {every:,}; {others} all"
     heading = ("when", "kind", *map(labels.column, keys), "number", "95 % from", "to")
     return html.folded(
         "Plain table, and numbers as CSV",
         [
             html.download(f"{_file_name(stated)}.csv", content, f"Save {counted(count, 'number')} as CSV"),
-            f'<p class="note">The CSV file has {counted(count, "number")}{left}. Its names and times are those of the '
-            "published files: a level is the number at <code>window_end</code>, others are those of the window.</p>\n",
+            f'<p class="note">The CSV file has {counted(count, "number")}{left}. {html.text(OF_TABLE)}</p>\n',
             html.table(f"{stated.label}: the latest numbers", heading, rows, words=2 + len(keys)),
         ],
         for_paper=len(rows) <= PRINTED,
@@ -138,8 +143,8 @@ def _csv(part: ReportPart, stated: StatedQuery, release: Dated, most: int) -> tu
     return file.getvalue(), table.num_rows
 
 
-OTHERS = "Differences are those of the bounded data. `slackwater answer` computes others."
-"""Last sentences below the differences of a release."""
+OTHERS = "Differences are those of the bounded data."
+"""Last sentence below the differences of a release."""
 
 
 def differences_table(stated: StatedQuery, others: str = OTHERS) -> str:
@@ -147,7 +152,7 @@ def differences_table(stated: StatedQuery, others: str = OTHERS) -> str:
 
     Args:
         stated: The facts about the part.
-        others: Last sentences below the table.
+        others: Last sentence below the table.
     """
     found = [(one, difference) for one in stated.series for difference in one.differences]
     if not found:

@@ -136,7 +136,7 @@ def _attribute(place: int, attribute: Attribute, warning: str | None) -> html.Pa
         [
             html.paragraph(f"{attribute.asked} Missing or impossible values count as {attribute.missing_text}."),
             *([] if warning is None else [html.paragraph(f"{attribute.name}: {warning}", role="warning")]),
-            html.drawn(place, "slackwater show"),
+            html.drawn(place, otherwise="The table of noise below has the estimates."),
         ],
     )
 
@@ -214,7 +214,6 @@ def _privacy(records: PublishedRecords) -> html.PageSection:
             html.heading("The claim and its conditions"),
             *words.claim(record),
             html.paragraph(f"Spec {records.spec_sha256}", role="digest"),
-            html.signature(),
         ],
     )
 

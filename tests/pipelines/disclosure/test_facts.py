@@ -37,7 +37,7 @@ SAID = {
         "Decisions of adaptive queries have separate noise.",
         "Repeated numbers of adaptive queries have neither",
     ],
-    "ratios": ["Values of cost in cost are clamped to 0 to 9.", "Numbers of cost are ratios of noisy sums"],
+    "ratios": ["Each cost in cost is clamped to 0 to 9.", "Numbers of cost are ratios of noisy sums"],
 }
 """Texts that only this kind of release has, or a few similar ones."""
 
@@ -48,6 +48,8 @@ ONLY = {
     "separate noise": {"adaptive"},
     "Repeated numbers": {"adaptive", "adaptive at fixed times"},
     "ratios of noisy sums": {"ratios"},
+    "and clamping": {"ratios"},
+    "No change is cut off and no value is clamped": {"a span", "a distance", "a distance in a span"},
     "up to its end": set(KINDS)
     - {"without an end", "a span", "a span of owners without an end", "a span with changes"}
     - {"a distance", "a distance in a span"},

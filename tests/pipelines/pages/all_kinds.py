@@ -294,7 +294,7 @@ def write_page(path: Path, drawn: Sequence[dict[str, Any]], outline: Path | None
             f"query-{place}",
             one["name"],
             [
-                html.drawn(place, "slackwater show", " ".join(message(one, drawn))),
+                html.drawn(place, " ".join(message(one, drawn))),
                 *([html.compared(place)] if "shares" in one.get("picture", {}) else []),
             ],
         )

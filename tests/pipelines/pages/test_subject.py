@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.epochs.plans import plan_of
+from pipelines.pages.definitions import glossary
 from pipelines.pages.subject import entries, protects, unit
 from pipelines.pages.words import meaning, what_is_measured, who
 from pipelines.spec.load import Spec, load
@@ -70,11 +72,41 @@ def test_sentences_use_the_curator_s_nouns_and_form_no_plural_of_other_texts(tmp
     for noun in ("entry", "stay", "Aufenthalt <b>"):
         (tmp_path / "spec.yaml").write_text(text + labels % noun)
         spec = load(tmp_path / "spec.yaml")
-        said[noun] = what_is_measured(spec.queries[0], "", spec), unit(spec), entries(spec), who(spec)[:12]
+        said[noun] = what_is_measured(spec.queries[0], "", spec), unit(spec), entries(spec), who(spec)
 
     level, entered = (meaning(Series(kind=kind), spec.queries[0], spec) for kind in ("level", "entered"))
     assert level == "entries that are present at the end of a window"
     assert entered == "entries that began to match within a window"
     female = "whose gender is female, by Age."
-    assert said["stay"] == (f"Count of stays {female}", "stay", "stays", "One stay: al")
-    assert said["Aufenthalt <b>"] == (f"Count of entries {female}", "Aufenthalt <b>", "entries", "One Aufentha")
+    assert said["stay"] == (f"Count of stays {female}", "stay", "stays", "One stay, with all its changes.")
+    assert said["Aufenthalt <b>"] == (
+        f"Count of entries {female}",
+        "Aufenthalt <b>",
+        "entries",
+        "One Aufenthalt <b>, with all its changes.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "promise", "data"),
+    [
+        (
+            "ratios",
+            "whether any one entry is in the data, and everything about it",
+            "contribution bounding and clamping",
+        ),
+        ("a span", "what any one entry changes within any 3 days", "nothing is cut off"),
+        ("a distance", "where any one entry is, up to 20 in age", "nothing is cut off"),
+    ],
+)
+def test_the_glossary_has_the_terms_of_the_page_and_repeats_its_promise(
+    tmp_path: Path, kind: str, promise: str, data: str
+) -> None:
+    spec = spec_of(tmp_path, kind)
+    page = "<p title='witness'>Noise of bounded data, in windows. <b>Epsilon</b> and changelogs.</p>"
+    found = dict(glossary(spec, plan_of(spec), [page]))
+
+    assert [*found] == ["window", "changelog", "noise", "epsilon", "bounded data"]
+    assert found["noise"] == f"A random amount in each number. It hides {promise}."
+    assert data in found["bounded data"]
+    assert ("where one entry is" in found["epsilon"]) == (kind == "a distance")

@@ -38,7 +38,13 @@ PERSON = "A person with several entries is such a group."
 KINDS = {
     "entries": (
         [],
-        [EVERYTHING, f"At most 4 {AT_MOST}", "74 % sure", "One entry: all changes of one value of stay.", PERSON],
+        [
+            EVERYTHING,
+            f"At most 4 {AT_MOST}",
+            "74 % sure",
+            "One entry (one value of stay), with all its changes.",
+            PERSON,
+        ],
         [TO_COME, "owner", "such period"],
     ),
     "one window and one change": (
@@ -54,7 +60,7 @@ KINDS = {
             )
         ],
         [
-            "One owner (one value of person): all changes of all its entries (values of stay).",
+            "One owner (one value of person), with all changes of all its entries (values of stay).",
             "At most 4 changes of an owner count for each query.",
             "Changes stop counting once earlier ones have put more than 1 entry of it into the query at once.",
             "at most 2.72, except with probability 0.000000001.",
@@ -94,7 +100,7 @@ KINDS = {
             "What an entry does for longer than 3 days, such as a habit or a long stay, is protected less.",
             "entered (entries that came within a window (each entry counts at most once in a window))",
             *(IN_SPAN, ABSENT, NONE_CUT),
-            "One entry: each value of stay. A person with several is protected for each alone.",
+            "One entry (one value of stay). A person with several is protected for each alone.",
         ],
         [EVERYTHING, "for as long as", "owner", "sure after reading", TO_COME, "all changes of"],
     ),
@@ -102,7 +108,7 @@ KINDS = {
         [(PRIVACY, "{unit: person, epsilon: 1.0, protects: {span: 1d}, constraint: {entries: 2}}"), ENDLESS, DIRECT],
         [
             "Everything that one owner does in any day, for as long as the release runs",
-            "One owner: each value of person, with all its entries (values of stay).",
+            "One owner (one value of person), with all its entries (values of stay).",
             "A difference that lasts longer than 1 day costs epsilon once for each day.",
             "At the end of each window at most 2 entries of an owner can count. No change is cut off",
             "entered (entries that came within a window (at most 2 entries of one owner count in a window))",
@@ -202,7 +208,7 @@ def test_a_plan_makes_true_statements_about_its_release(tmp_path, changes, said,
 
 FINISHED = "All windows are published, so nothing more will be spent."
 LEFT = "The remaining budget is for future windows, and for nothing else."
-BY_ITSELF = "The budget is for each such period separately. So it is never used up"
+BY_ITSELF = "The budget is for each such period separately, so there is no remainder: future windows"
 
 KEPT = {
     "0.3.0/everything": (

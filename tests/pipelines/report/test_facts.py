@@ -13,6 +13,8 @@ import pytest
 
 import slackwater
 from pipelines import cli
+from pipelines.disclosure.facts import NOT_STATED
+from pipelines.ledger.account import ledger_document
 from pipelines.pages.charts import line_of
 from pipelines.pages.html import written
 from pipelines.pages.movements import INSIDE
@@ -29,6 +31,7 @@ from pipelines.report.parts import parts_of
 from pipelines.report.sentences import WHY_LESS, _latest, sentences_of
 from pipelines.report.stating import facts_of
 from pipelines.report.tables import _chosen, _texts, differences_table
+from privacy.upward import shown
 from tests.pipelines.pages.elements import Elements
 from tests.releases.continued import unpacked
 
@@ -71,10 +74,15 @@ def test_the_page_states_every_fact(made: Made) -> None:
             for one in series.differences:
                 assert one.name in section
                 assert one.minus_name in section
-    assert all(written(said) in text for said in made.facts.disclosure.values() if NOT_STATED_BY not in said)
-    assert text.count(NOT_STATED_BY) == 1
-    assert f"{NOT_STATED_BY} Curator and contact; Intended use; Choice of parameters." in text
+    assert all(written(said) in text for said in made.facts.disclosure.values() if said != NOT_STATED)
+    assert f"{NOT_STATED_BY} Curator and contact; Intended use. " in text
     assert made.facts.protects in text
+    assert {*re.findall(r"slackwater [a-z]+", text)} == {"slackwater audit"}  # readers can run no command
+    release = published(str(made.public))
+    of_queries = ledger_document(release.epochs, release.spec, release.plan)["queries"]
+    shares = [f"{one['name']} {shown(one['total']['rho'])} {shown(one['spent']['rho'])}" for one in of_queries]
+    assert len(shares) > 1
+    assert [one for one in shares if one not in text.partition("Share of each query, in rho")[2]] == []
     assert f"{made.facts.numbers:,} numbers from {made.facts.windows} windows of 1 day" in text
 
 
@@ -330,9 +338,9 @@ def test_publisher_and_headings_are_in_words_and_what_is_not_stated_is_one_point
         "<p>Contact: a@b</p>\n"
     ]
     assert about.points[1:] == [
-        ("Choice of parameters", "The claim requires more."),
+        ("Choice of parameters", facts["chosen"]),
         ("What a reader can conclude", "Odds."),
-        ("Not stated by the curator", "Intended use; Choice of parameters."),
+        ("Not stated by the curator", "Intended use."),
     ]
 
 
