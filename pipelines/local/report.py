@@ -194,7 +194,7 @@ def _answers(survey: Survey, part: ReportPart, query: StatedQuery, warnings: Seq
         "query-0",
         query.label,
         [
-            *sentences_of(query, warnings, set()),
+            *sentences_of(query, warnings),
             html.drawn(0),
             html.paragraph(query.coverage, role="note"),
             differences_table(query, _ANSWERED),

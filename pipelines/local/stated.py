@@ -83,5 +83,6 @@ def _others(survey: Survey, latest: tuple[StatedNumber, ...]) -> Iterator[Stated
         low=low if few else None,
         high=high if few else None,
         repeated=False,
+        name=f"level, {NO_ANSWER}",
         text=f"level, {NO_ANSWER}: {said}",
     )

@@ -45,6 +45,10 @@ _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inl
 """Policy by which the browser keeps the page from the network."""
 
 
+NO_ANCHORS: Mapping[str, str] = {}
+"""For lists without anchors."""
+
+
 class PageSection(NamedTuple):
     """A section of a page: its anchor, its title and all of its HTML."""
 
@@ -146,8 +150,13 @@ def bullets(said: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{sentence(one)}</li>" for one in said) + "</ul>\n"
 
 
-def facts(pairs: Iterable[tuple[str, str | Sequence[str]]]) -> str:
-    """Return a list of facts, each with its name; one of several sentences has a list of them."""
+def facts(pairs: Iterable[tuple[str, str | Sequence[str]]], anchors: Mapping[str, str] = NO_ANCHORS) -> str:
+    """Return a list of facts, each with its name; one of several sentences has a list of them.
+
+    Args:
+        pairs: Names and facts.
+        anchors: Anchors of facts by their names.
+    """
 
     def described(said: str | Sequence[str]) -> str:
         if isinstance(said, str):
@@ -156,7 +165,10 @@ def facts(pairs: Iterable[tuple[str, str | Sequence[str]]]) -> str:
 
     return (
         '<dl class="facts">\n'
-        + "".join(f"<div><dt>{text(name)}</dt>\n<dd>{described(said)}</dd></div>\n" for name, said in pairs)
+        + "".join(
+            f"<div{_anchor(anchors.get(name))}><dt>{text(name)}</dt>\n<dd>{described(said)}</dd></div>\n"
+            for name, said in pairs
+        )
         + "</dl>\n"
     )
 
@@ -286,6 +298,11 @@ def link(to: str, said: str) -> str:
     return f'<p><a href="{text(quote(to))}">{text(said)}</a></p>\n'
 
 
+def ended(begin: str, said: str, anchor: str, more: str) -> str:
+    """Return a paragraph with a bold beginning that ends with a link to another place of the page."""
+    return f'<p><strong>{text(begin)}</strong> {sentence(said)} <a href="#{anchor}">{text(more)}</a></p>\n'
+
+
 def download(name: str, content: bytes, said: str) -> str:
     """Return a link that saves content that the page holds, also without scripts.
 
@@ -331,6 +348,10 @@ def section(name: str, title: str, parts: Iterable[str]) -> PageSection:
     heading = f'<h2 id="{name}-title">{text(title)}</h2>\n'
     made = f'<section id="{name}" aria-labelledby="{name}-title">{heading}{"".join(parts)}</section>\n'
     return PageSection(name, title, made)
+
+
+def _anchor(name: str | None) -> str:
+    return f' id="{name}"' if name else ""
 
 
 def _class(name: str) -> str:

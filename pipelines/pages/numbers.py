@@ -210,6 +210,20 @@ def rounded(number: float, noise: float) -> str:
     return _text(number, decimals(noise))
 
 
+def apart(first: tuple[float, float], second: tuple[float, float]) -> tuple[str, str, str]:
+    """Return two numbers as `rounded` writes them, and the first one minus the second one of these texts.
+
+    Args:
+        first, second: A number, and its noise.
+
+    >>> apart((54.0, 5.0), (54.6, 5.0)), apart((12.04, 1.5), (12.5, 20.0))
+    (('54', '54.6', '-0.6'), ('12', '12', '0'))
+    """
+    digits = [decimals(noise) for _, noise in (first, second)]
+    ends = [round(value, each) for (value, _), each in zip((first, second), digits, strict=True)]
+    return rounded(*first), rounded(*second), _text(ends[0] - ends[1], max(digits))
+
+
 def outward(low: float, high: float) -> tuple[str, str]:
     """Return the ends of an interval as `rounded` does, but rounded outward.
 

@@ -108,7 +108,26 @@ def hidden(spec: Spec) -> str:
     of_owner = "" if spec.privacy.owner is None else f", in all its {entries(spec)} together"
     if span is None:
         return f"whether any one {one} is in the data, and everything about it{of_owner}"
-    return f"what any one {one} changes within any {length_text(span.length)}{of_owner}"
+    return f"what any one {one} does within any {length_text(span.length)}{of_owner}"
+
+
+def limits(spec: Spec, epsilon: float) -> str:
+    """Return the most important conclusions that numbers do not allow, as the end of a sentence.
+
+    Args:
+        spec: The spec of the release.
+        epsilon: Epsilon of the whole release.
+    """
+    span, one = spec.privacy.protects.span, unit(spec)
+    if epsilon > WEAK_EPSILON:
+        said = ""
+    elif span is None:
+        said = f"whether any one {one} is in the data, "
+    elif span.near:
+        said = f"where exactly any one {one} is, "
+    else:
+        said = f"what any one {one} did within {length_text(span.length)}, "
+    return f"{said}why numbers differ, or what the exact numbers are."
 
 
 def protects(spec: Spec, epsilon: float) -> str:
@@ -119,12 +138,14 @@ def protects(spec: Spec, epsilon: float) -> str:
         epsilon: Epsilon of the whole release.
     """
     span = spec.privacy.protects.span
-    whose, more = f"Protects {_each(spec)}", ""
+    whose, what, more = f"Protects {_each(spec)}", hidden(spec), ""
     if span is not None and span.near:
         whose = f"Protects the place of {_each(spec)}"
         more = " Noise does not hide that it is present, when, or anything else about it."
     elif span is not None:
+        of_owner = "" if spec.privacy.owner is None else f", in all its {entries(spec)} together"
+        whose, what = f"Protects what {_each(spec)} does within any {length_text(span.length)}{of_owner}", "it"
         more = " What lasts longer is protected less."
     if epsilon > WEAK_EPSILON:
-        return f"{whose}, but weakly: with epsilon = {shown(epsilon)}, noise hides little of {hidden(spec)}.{more}"
-    return f"{whose}: noise in all numbers hides {hidden(spec)}.{more}"
+        return f"{whose}, but weakly: with epsilon = {shown(epsilon)}, noise hides little of {what}.{more}"
+    return f"{whose}: noise in all numbers hides {what}.{more}"

@@ -273,20 +273,33 @@ def meaning(series: Series, query: Query, spec: Spec, of: str = "") -> str:
     at_once = spec.privacy.constraint.at_once
     ends = at_once is not None and at_once.changes is not None
     most = "" if ends or at_once is None else f" ({_most(at_once, spec)})"
-    came, went = ("came", "went") if query.where is None else ("began to match", "stopped matching")
-    came, went = f"{came} within a window{most}", f"{went} within a window{most}"
+    here, came, went = "are present", "came", "went"
+    if query.where is not None:
+        condition = f'the condition "{condition_text(query.where, dict(spec.about))}"'
+        here, came, went = f"match {condition}", f"began to match {condition}", f"stopped matching {condition}"
+    entered, left = f"{came} within a window{most}", f"{went} within a window{most}"
+    if ends:
+        entered = f"{here} at the end of a window and not at its start"
+        left = f"{here} at the start of a window and not at its end"
     match series.kind:
+        case "level" if _once(spec):
+            return f"{noun} that {came} by the end of a window: each is counted once, and stays counted"
         case "level":
-            return f"{noun} that are present at the end of a window"
+            return f"{noun} that {here} at the end of a window"
         case "entered":
-            return f"{noun} that {'are present at the end of a window and not at its start' if ends else came}"
+            return f"{noun} that {entered}"
         case "left":
-            return f"{noun} that {'are present at the start of a window and not at its end' if ends else went}"
-        case "change":
-            return "change of the level within a window"
+            return f"{noun} that {left}"
     width, every = (length_text(each * spec.schedule.every) for each in (series.width, series.every))
     steps = "" if series.width == series.every else f", in steps of {every}"
-    return f"change of the level over {width}{steps}"
+    over = "within a window" if series.kind == "change" else f"over {width}{steps}"
+    return f"{noun} that {came} {over}: each is counted once" if _once(spec) else f"change of the level {over}"
+
+
+def _once(spec: Spec) -> bool:
+    """Return whether one change of a unit counts, which is that it comes: a change of the level then counts events."""
+    constraint = spec.privacy.constraint
+    return constraint.changes == 1 and constraint.column is None and constraint.at_once is None
 
 
 def _most(at_once: AtOnce, spec: Spec) -> str:

@@ -12,12 +12,12 @@ from itertools import combinations
 
 import numpy as np
 
-from pipelines.pages.numbers import Floats, Numbers, outward, percent, rounded, signal
+from pipelines.pages.numbers import Floats, Numbers, apart, outward, percent, signal
 from pipelines.published.labels import Labels
 from pipelines.published.sums import HIGHER, LOWER, REAL, verdict
 from pipelines.report.exact import SeriesErrors
 from pipelines.report.facts import StatedDifference
-from pipelines.report.latest import interval_text
+from pipelines.report.latest import noise_of, together_of
 from pipelines.report.parts import ALL_CELLS, FEW, Dated, ReportPart, cell_name, cells_of, largest, window_of
 from privacy.estimates import CONFIDENCE
 from transforms.release.quantile_tables import QUANTILE
@@ -65,11 +65,19 @@ class _Compared:
                 return float(np.nan_to_num(columns[2][-1] - columns[1][-1])) / 2
         return 0.0
 
-    def when(self, window: str) -> str:
-        """Return the name of a window with its preposition."""
-        if self.numbers.series.kind == "level":
-            return f"at {window}"
-        return f"for {'the ' if window.startswith('week') else ''}{window}"
+    def noisy_number(self, cell: int | None, place: int) -> tuple[float, float]:
+        """Return a number of a window with the noise that decides about its digits; of all cells together without one.
+
+        Args:
+            cell: Number of the cell; None: the sum of all cells.
+            place: Place of the window.
+        """
+        numbers = self.numbers
+        columns = None if cell is not None else together_of(self.part, numbers, self.errors)
+        if columns is None:
+            at = cell or 0
+            columns = numbers.value[:, at], numbers.low[:, at], numbers.high[:, at]
+        return float(columns[0][place]), noise_of(columns, numbers, place)
 
 
 def differences(
@@ -143,9 +151,17 @@ def _difference(
     first = f"{name(cell)}, {window.name}"
     second = before.name if back else name(minus_cell)
     probability = round(CONFIDENCE if of.errors.known else BOTH, 9)
-    at = of.when(window.name)
-    pair = (at, of.when(before.name)) if back else ("", f"{second} {at}")
-    said = _sentence(pair, value, (float(low), float(high)), probability)
+    one = None if cell is None else int(np.argmax(weights))
+    number, minus, difference = apart(
+        of.noisy_number(one, last),
+        of.noisy_number(one, other) if back else of.noisy_number(int(np.argmin(weights)), last),
+    )
+    pair = (
+        (f"from {minus} ({before.name}) to {number} ({window.name})", "")
+        if back
+        else (f"{number} ({window.name})", f" than {second}, {minus}")
+    )
+    said = _sentence(pair, difference, (float(low), float(high)), probability)
     yield StatedDifference(
         cell=cell,
         minus_cell=minus_cell,
@@ -158,6 +174,7 @@ def _difference(
         high=float(high) if known else None,
         probability=probability,
         real=real,
+        difference=difference,
         name=first,
         minus_name=second,
         text=f"{name(cell)}: {said}; {answer(real, of.noisy and cell is not None)[1]}",
@@ -168,17 +185,6 @@ def _name(of: _Compared, cell: dict[str, str] | None) -> str:
     if cell is None:
         return ALL_CELLS
     return cell_name(cell, of.part, of.labels)
-
-
-def difference_text(value: float, low: float, high: float, probability: float) -> str:
-    """Return a difference with its interval, as text.
-
-    >>> difference_text(12.04, 3.0, 21.0, 0.95), difference_text(0.04, -9.0, 9.0, 0.9)
-    ('+12 (95 % interval 3 to 21)', '0 (90 % interval -9 to 9)')
-    """
-    if np.isnan(low):
-        return signed(f"{value:,.6g}")
-    return f"{signed(rounded(value, (high - low) / 2))} ({interval_text(low, high, probability)})"
 
 
 def signed(number: str) -> str:
@@ -216,28 +222,26 @@ def answer(real: str, noisy: bool) -> tuple[str, str]:
     return said, said.rpartition(": ")[2]
 
 
-SAME = "no difference that can be seen"
-"""A difference whose shown digits are all zero, in words."""
+def _sentence(pair: tuple[str, str], difference: str, ends: tuple[float, float], probability: float) -> str:
+    """Return a difference in words.
 
+    Args:
+        pair: The words before the difference, with one number or both, and those after it.
+        difference: The difference, as text.
+        ends: Ends of its interval; not a number if it is unknown.
+        probability: Probability of the interval.
 
-def _sentence(pair: tuple[str, str], value: float, ends: tuple[float, float], probability: float) -> str:
-    """Return a difference in words: of what is compared, with the words after "higher" and "than".
-
-    >>> _sentence(("", "south at noon"), 12.04, (3.0, 21.0), 0.95)
-    '12 higher than south at noon (95 % interval 3 to 21 higher)'
-    >>> _sentence(("at noon", "at ten"), 0.3, (-20, 20.6), 0.95)
-    'no difference that can be seen, at noon compared with at ten (95 % interval 20 lower to 21 higher)'
+    >>> _sentence(("15 (noon)", " than south, 3"), "12", (3.0, 21.0), 0.95)
+    '15 (noon), 12 higher than south, 3 (95 % interval 3 to 21 higher)'
+    >>> _sentence(("from 7 (ten) to 7 (noon)", ""), "0", (-20, 20.6), 0.95)
+    'from 7 (ten) to 7 (noon), no difference (95 % interval 20 lower to 21 higher)'
     """
-    where, than = pair
-    if np.isnan(ends[0]):
-        number, interval = f"{abs(value):,.6g}", "no known interval"
-    else:
-        number = rounded(abs(value), (ends[1] - ends[0]) / 2)
-        interval = f"{percent(probability)} interval {_directed(*ends)}"
-    if not number.strip("0."):
-        return f"{', '.join(filter(None, (SAME, where)))} compared with {than} ({interval})"
-    which = "lower" if value < 0 else "higher"
-    return f"{' '.join(filter(None, (number, which, where, 'than', than)))} ({interval})"
+    known = not np.isnan(ends[0])
+    interval = f"{percent(probability)} interval {_directed(*ends)}" if known else "no known interval"
+    if not difference.strip("0."):
+        return f"{pair[0]}, no difference{pair[1].replace(' than ', ' from ', 1)} ({interval})"
+    which = "lower" if difference.startswith("-") else "higher"
+    return f"{pair[0]}, {difference.removeprefix('-')} {which}{pair[1]} ({interval})"
 
 
 def _directed(low: float, high: float) -> str:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pipelines.pages import html
 from pipelines.pages.charts import Times, chart_document
-from pipelines.pages.numbers import outward, rounded
+from pipelines.pages.numbers import outward
 from pipelines.pages.outline import Line
 from pipelines.published.release import Published
 from pipelines.report.differences import NOISY
@@ -63,7 +63,7 @@ def _compared(one: StatedDifference) -> list[str | float]:
     names: list[str | float] = [one.name, other]
     if one.low is None or one.high is None:
         return names
-    texts = rounded(one.value, (one.high - one.low) / 2), *outward(one.low, one.high)
+    texts = one.difference, *outward(one.low, one.high)
     return [*names, *(float(text.replace(",", "")) for text in texts), round(100 * one.probability)]
 
 

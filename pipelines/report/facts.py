@@ -17,6 +17,7 @@ class StatedNumber:
         value: The number; None if it is unknown.
         low, high: Ends of the 95 % interval; None if it is unknown.
         repeated: Whether it repeats the number of an earlier window.
+        name: Its kind and its cell, in words.
         text: All of this in words.
     """
 
@@ -25,6 +26,7 @@ class StatedNumber:
     low: float | None
     high: float | None
     repeated: bool
+    name: str
     text: str
 
 
@@ -42,6 +44,7 @@ class StatedDifference:
         probability: Probability with which the interval holds the difference without noise: 0.95 from the covariance of
             both numbers, or 0.9 from their separate intervals.
         real: `higher`, `lower`, `unclear` or `unknown`.
+        difference: The difference of the two numbers as the page shows them, which are rounded, as text.
         name, minus_name: Both numbers in words.
         text: All of this in words.
     """
@@ -57,6 +60,7 @@ class StatedDifference:
     high: float | None
     probability: float
     real: str
+    difference: str
     name: str
     minus_name: str
     text: str

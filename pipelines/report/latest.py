@@ -11,6 +11,9 @@ from pipelines.report.facts import StatedNumber
 from pipelines.report.parts import ALL_CELLS, ALL_FOUND, FEW, Dated, ReportPart, cell_name, cells_of, largest, window_of
 from privacy.estimates import CONFIDENCE
 
+NumberColumns = tuple[Floats, Floats, Floats]
+"""Numbers with the ends of their intervals, [windows] each; not a number if unknown."""
+
 LISTED = 200
 """Most cells whose latest numbers the facts have."""
 
@@ -30,17 +33,17 @@ def latest(
     if not len(numbers.value):
         return
     if part.query.cells == 1 and numbers.together is not None:
-        yield _stated({}, f"{kind}: ", numbers.together, numbers)
+        yield _stated({}, kind, numbers.together, numbers)
         return
-    if (together := _together(part, numbers, errors)) is not None:
+    if (together := together_of(part, numbers, errors)) is not None:
         what = ALL_FOUND if part.origin.discovers else ALL_CELLS
-        yield _stated(None, f"{kind}, {what}: ", together, numbers)
+        yield _stated(None, f"{kind}, {what}", together, numbers)
     for place, values in cells_of(part, largest(numbers, LISTED)):
         columns = numbers.value[:, place], numbers.low[:, place], numbers.high[:, place]
-        yield _stated(values, f"{kind}, {cell_name(values, part, labels)}: ", columns, numbers)
+        yield _stated(values, f"{kind}, {cell_name(values, part, labels)}", columns, numbers)
 
 
-def _together(part: ReportPart, numbers: Numbers, errors: SeriesErrors) -> tuple[Floats, Floats, Floats] | None:
+def together_of(part: ReportPart, numbers: Numbers, errors: SeriesErrors) -> NumberColumns | None:
     """Return the sum of all cells with the ends of its interval, as far as known; None without a meaning."""
     if numbers.together is not None:
         return numbers.together
@@ -56,10 +59,8 @@ def _repeated(numbers: Numbers) -> bool:
     return numbers.repeated is not None and bool(numbers.repeated[-1])
 
 
-def _stated(
-    cell: Mapping[str, str] | None, begin: str, columns: tuple[Floats, Floats, Floats], numbers: Numbers
-) -> StatedNumber:
-    """Return the last of some numbers with its interval; its text has this begin."""
+def _stated(cell: Mapping[str, str] | None, name: str, columns: NumberColumns, numbers: Numbers) -> StatedNumber:
+    """Return the last of some numbers with its interval."""
     known = [None if np.isnan(one[-1]) else float(one[-1]) for one in columns]
     return StatedNumber(
         cell=cell,
@@ -67,7 +68,8 @@ def _stated(
         low=known[1],
         high=known[2],
         repeated=_repeated(numbers),
-        text=f"{begin}{_with_interval(*columns, numbers)}",
+        name=name,
+        text=f"{name}: {_with_interval(*columns, numbers)}",
     )
 
 
@@ -78,13 +80,19 @@ def _with_interval(value: Floats, low: Floats, high: Floats, numbers: Numbers) -
     if np.isfinite(high[-1] - low[-1]):
         return f"{rounded(value[-1], (high[-1] - low[-1]) / 2)} ({interval_text(low[-1], high[-1])})"
     known = np.flatnonzero(np.isfinite(high - low))
-    noise = float(high[known[-1]] - low[known[-1]]) / 2 if len(known) else numbers.noise or 1.0
-    text = rounded(value[-1], noise)
+    text = rounded(value[-1], noise_of((value, low, high), numbers))
     if numbers.repeated is None or not numbers.repeated[-1] or not len(known):
         return f"{text} (no known interval)"
     back = len(value) - 1 - known[-1]
     ago = "the window before" if back == 1 else f"{back:,} windows before"
     return f"{text} (repeated from {ago}, then with the {interval_text(low[known[-1]], high[known[-1]])})"
+
+
+def noise_of(columns: NumberColumns, numbers: Numbers, place: int = -1) -> float:
+    """Return the half width that decides how many digits one of some numbers has: its own, or the last known one."""
+    half = (columns[2] - columns[1]) / 2
+    known = half[np.isfinite(half)]
+    return float(half[place] if np.isfinite(half[place]) else known[-1] if len(known) else numbers.noise or 1.0)
 
 
 def interval_text(low: float, high: float, probability: float = CONFIDENCE) -> str:

@@ -10,13 +10,14 @@ from typing import Any
 
 from pipelines.common.arguments import SpecLike, path_of, refuse_ending, refuse_inside
 from pipelines.common.errors import ArgumentError
+from pipelines.disclosure.facts import FACTS
 from pipelines.ledger.account import ledger_document
 from pipelines.pages import definitions, html, words
 from pipelines.pages.movements import INSIDE, movements, sampled
 from pipelines.pages.noise import noise_section
 from pipelines.pages.outline import Line, outline_of
 from pipelines.pages.pictures.message import message
-from pipelines.pages.subject import unit
+from pipelines.pages.subject import limits, unit
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, naming, published
 from pipelines.report.drawing import charts_data, drawn_part, headlined, others_of, with_charts
@@ -35,6 +36,9 @@ from privacy.counted import counted
 from privacy.upward import shown
 from transforms.common.dates import moment_name
 from transforms.common.sinks import write_text
+
+CONCLUSIONS = "conclusions"
+"""Anchor of the point of the privacy label about conclusions."""
 
 
 def report(
@@ -129,6 +133,7 @@ def _page(
     complete = " All windows of the release are published." if release.windows == plan.promise.windows else ""
     promised = [
         html.paragraph(facts.protects, role="lead"),
+        html.ended("Do not conclude:", limits(spec, plan.budget.epsilon), CONCLUSIONS, "All limits"),
         html.paragraph(
             f"{counted(facts.numbers, 'number')}{again} from {counted(release.windows, 'window')} of {facts.window}, "
             f"up to {until}. A window is the time of one number. Differential privacy with {budget}, for all numbers "
@@ -162,10 +167,9 @@ def _sections(
     facts: Facts, below: Sequence[Sequence[str]], drawn: Sequence[dict[str, Any]]
 ) -> Iterator[html.PageSection]:
     """Yield the section of each query: its sentences, and what is below them; `drawn` is empty without charts."""
-    defined = set[str]()
     for place, (query, parts) in enumerate(zip(facts.queries, below, strict=True)):
         at_chart = bool(drawn) and headlined(drawn[place])
-        said = sentences_of(query, noise_warnings(query), defined, headlined=at_chart)
+        said = sentences_of(query, noise_warnings(query), headlined=at_chart)
         yield html.section(f"query-{place}", query.label, [*said, *parts])
 
 
@@ -200,7 +204,7 @@ def _page_of_query(
     body: list[str | html.PageSection] = [
         f"<h1>{html.text(query.label)}</h1>\n",
         html.link(home, f"All queries of {about.texts.get('title', release.spec.release)}, and the privacy label"),
-        *sentences_of(query, noise_warnings(query), set(), headlined=headlined(data["queries"][0])),
+        *sentences_of(query, noise_warnings(query), headlined=headlined(data["queries"][0])),
         *_charts(0, part, query, release, about, data),
     ]
     return with_charts(title, [*body, _glossary(release, body)], data)
@@ -246,7 +250,7 @@ def _label(release: Published, about: Stated) -> html.PageSection:
     unprotected = words.not_protected(spec, budget.delta)
     points = [(name, unprotected if said == " ".join(unprotected) else said) for name, said in about.points]
     parts = [
-        html.facts(points),
+        html.facts(points, {FACTS["odds"].heading: CONCLUSIONS}),
         *(html.paragraph(text) for text in words.belief(spec, budget.epsilon, budget.delta)),
         html.folded(
             "Sensitivity, and the noise inside the mechanism",

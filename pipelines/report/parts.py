@@ -50,6 +50,7 @@ class ReportPart:
             name; empty for numbers of cells.
         within: Possible range of the numbers, if their intervals are compared with it; None: with zero.
         rows: Tables of sums over the cells of `origin` that the numbers are; empty if they are not such sums.
+        whole: The published total of the query, if it has no section of the page; None: there is none.
     """
 
     origin: Query
@@ -59,11 +60,14 @@ class ReportPart:
     within: tuple[float, float] | None
     numbers: tuple[Numbers, ...]
     rows: tuple[Rows, ...] = ()
+    whole: "ReportPart | None" = None
 
 
 def parts_of(release: Published) -> list[ReportPart]:
     """Return all published numbers, in the order of `show`."""
-    return [part for query in release.spec.queries for part in _as_published([*_parts(query, release)])]
+    parts = [part for query in release.spec.queries for part in _as_published([*_parts(query, release)])]
+    totals = {parts[place].origin.name: parts[place] for place in repeated_totals(parts)}
+    return [part if part.of else replace(part, whole=totals.get(part.origin.name)) for part in parts]
 
 
 def repeated_totals(parts: Sequence[ReportPart]) -> list[int]:

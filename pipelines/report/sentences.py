@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 
 from pipelines.pages import html
 from pipelines.pages.numbers import percent
-from pipelines.report.facts import StatedQuery, StatedSeries
+from pipelines.report.facts import StatedNumber, StatedQuery, StatedSeries
 from pipelines.report.parts import FEW as FEW_CELLS
 from privacy.counted import listed
 from privacy.estimates import CONFIDENCE
 from transforms.release.quantile_tables import QUANTILE
 
 FEW = 3
-"""Number of latest numbers from which on they are a list and not a sentence."""
+"""Number of latest numbers from which on they are a table and not a sentence."""
 
 NAMED_CELLS = 3
 """Most cells whose change since the window before is a sentence each."""
@@ -24,26 +24,22 @@ WHY_LESS = (
 """Reason for another level than that of the numbers."""
 
 
-def sentences_of(
-    query: StatedQuery, warnings: Iterable[str], defined: set[str], *, headlined: bool = False
-) -> list[str]:
+def sentences_of(query: StatedQuery, warnings: Iterable[str], *, headlined: bool = False) -> list[str]:
     """Return the sentences above the charts of a query: what it measures, latest numbers, changes and outliers.
 
     Args:
         query: The facts about its numbers.
         warnings: Reasons to doubt the numbers.
-        defined: Definitions of kinds of numbers that the page has above; those of the query are added.
         headlined: Whether the charts begin with the latest numbers, so that they are not repeated here.
     """
     what, *more = query.measured
-    meanings = [text for one in query.series if (text := f"{one.kind}: {one.meaning}.") not in defined]
-    defined.update(meanings)
+    meanings = [f"{one.kind}: {one.meaning}." for one in query.series]
     kinds = [html.bullets(meanings)] if len(meanings) > 1 else [html.paragraph(one) for one in meanings]
     said = [html.paragraph(what), *kinds, *map(html.paragraph, more)]
     said += [] if headlined else latest_of(query)
     said += [html.paragraph(text, role="warning") for text in warnings]
     main, *others = [text for one in query.series for text in _changed(one)] or [""]
-    compared = f"Compared with the window before: {main}."
+    compared = f"Since the window before: {main}."
     if others:
         said.append(html.folded(compared, [html.bullets(others)], if_narrow=True))
     elif main:
@@ -63,10 +59,18 @@ def latest_of(query: StatedQuery) -> list[str]:
     """Return the latest numbers of a query as HTML."""
     said = []
     for window, texts in _latest(query).items():
-        short = f": {'; '.join(texts)}." if len(texts) < FEW else ":"
-        said.append(html.paragraph(f"Latest, {window}{short}", role="latest"))
-        said += [html.bullets(texts)] if len(texts) >= FEW else []
+        if len(texts) < FEW:
+            said.append(html.paragraph(f"Latest, {window}: {'; '.join(one.text for one in texts)}.", role="latest"))
+        else:
+            rows = [(one.name, *_parted(one)) for one in texts]
+            said.append(html.table(f"Latest, {window}", ("", "number", "95 % interval"), rows))
     return said
+
+
+def _parted(one: StatedNumber) -> tuple[str, str]:
+    """Return a number and its interval, as a table has them."""
+    number, _, interval = one.text.removeprefix(f"{one.name}: ").partition(" (")
+    return number, interval.removesuffix(")").removeprefix("95 % interval ")
 
 
 def noise_warnings(query: StatedQuery) -> Iterator[str]:
@@ -94,12 +98,12 @@ def _changed(series: StatedSeries) -> list[str]:
     return said
 
 
-def _latest(query: StatedQuery) -> dict[str, list[str]]:
+def _latest(query: StatedQuery) -> dict[str, list[StatedNumber]]:
     """Return the last numbers by window: of each series that of all cells together, or of each of few cells."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[StatedNumber]] = {}
     for one in query.series:
         together = [number for number in one.latest if not number.cell]
         numbers = together or (one.latest if one.cells <= FEW_CELLS else ())
         if numbers:
-            found.setdefault(one.window, []).extend(number.text for number in numbers)
+            found.setdefault(one.window, []).extend(numbers)
     return found

@@ -29,6 +29,13 @@ FLAT = " A flat stretch repeats a number: it is no evidence that nothing changed
 """Added if numbers are repeated."""
 
 
+WIDER = (
+    " The 95 % interval of a difference of two new numbers is made of their 97.5 % intervals, so it can be wider than "
+    "both of their 95 % intervals together."
+)
+"""Added to adaptive queries (`privacy.answers.of_parts.spreads_of_nodes`)."""
+
+
 def facts_of(release: Published, parts: Sequence[ReportPart], about: Stated) -> Facts:
     """Return the facts about a release.
 
@@ -67,7 +74,7 @@ def _query(part: ReportPart, release: Published, about: Stated, totals: Collecti
         query=part.origin.name,
         of=part.of,
         label=heading,
-        measured=(what, *total, *words.apart(part.origin, spec), *_renewed(part)),
+        measured=(what, *total, *words.apart(part.origin, spec), *_renewed(part, release)),
         coverage=definitions.coverage(part.origin, spec),
         series=tuple(
             stated_series(
@@ -92,13 +99,15 @@ def _cell_text(part: ReportPart, release: Published) -> str:
     return f"A cell is {listed([f'one {name}' for name in names])}." if names else ""
 
 
-def _renewed(part: ReportPart) -> Iterator[str]:
+def _renewed(part: ReportPart, release: Published) -> Iterator[str]:
     """Yield how many windows have new numbers, for each series of an adaptive query."""
     for one in part.numbers:
         if one.repeated is not None and len(one.repeated):
             new, every = int(np.count_nonzero(~one.repeated)), counted(len(one.repeated), "window")
             windows = f"all {every}" if not one.repeated.any() else f"{new:,} of {every}"
-            yield f"New numbers of {one.series.kind}: in {windows}.{FLAT if one.repeated.any() else ''}"
+            flat = FLAT if one.repeated.any() else ""
+            wider = WIDER if ExactErrors(part, one, release).known else ""
+            yield f"New numbers of {one.series.kind}: in {windows}.{flat}{wider}"
 
 
 def stated_series(

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from pipelines.pages import html
 from pipelines.pages.numbers import Numbers, outward, rounded
 from pipelines.published.labels import Labels
-from pipelines.report.differences import answer, difference_text
+from pipelines.report.differences import answer, signed
 from pipelines.report.facts import StatedDifference, StatedQuery
+from pipelines.report.latest import interval_text
 from pipelines.report.parts import Dated, ReportPart, cells_of, largest, window_of
 from privacy.counted import counted
 from transforms.common.output_formats import OUTPUT_FORMATS
@@ -50,24 +51,38 @@ def plain_table(
         queries: Number of parts that share the page.
         others: The published files that have all numbers.
     """
-    shown, saved = (most // queries // max(1, len(part.numbers)) for most in (SHOWN, SAVED))
+    tables = [one for one in (part.whole, part) if one is not None]
+    shown, saved = (most // queries // max(1, len(part.numbers) * len(tables)) for most in (SHOWN, SAVED))
     keys = [name for name, _ in part.query.by]
     rows = [
-        row for numbers, one in _with_kinds(part, stated) for row in _rows(part, numbers, one, release, labels, shown)
+        row
+        for of in tables
+        for numbers, one in _with_kinds(of, stated)
+        for row in _rows(of, numbers, one, release, labels, shown)
     ]
     content, count = _csv(part, stated, release, saved)
-    every = sum(one.count for one in part.numbers)
-    left = "" if count == every else f", the latest ones of {every:,}; {others} all"
+    every = sum(one.count for of in tables for one in of.numbers)
+    saves = _of_all(count, every)
+    left = "" if count == every else f"; {others} all"
     heading = ("when", "kind", *map(labels.column, keys), "number", "95 % from", "to")
     return html.folded(
         "Plain table, and numbers as CSV",
         [
-            html.download(f"{_file_name(stated)}.csv", content, f"Save {counted(count, 'number')} as CSV"),
-            f'<p class="note">The CSV file has {counted(count, "number")}{left}. {html.text(OF_TABLE)}</p>\n',
-            html.table(f"{stated.label}: the latest numbers", heading, rows, words=2 + len(keys)),
+            html.download(f"{_file_name(stated)}.csv", content, f"Save {saves} as CSV"),
+            f'<p class="note">The CSV file has {saves}{left}. {html.text(OF_TABLE)}</p>\n',
+            html.table(f"{stated.label}: {_of_all(len(rows), every)}", heading, rows, words=2 + len(keys)),
         ],
         for_paper=len(rows) <= PRINTED,
     )
+
+
+def _of_all(count: int, every: int) -> str:
+    """Return how many numbers a table has, and of how many it has the latest.
+
+    >>> _of_all(12, 12), _of_all(400, 31_200)
+    ('12 numbers', 'the latest 400 of 31,200 numbers')
+    """
+    return counted(count, "number") if count == every else f"the latest {count:,} of {counted(every, 'number')}"
 
 
 def page_name(output: str, place: int, query: StatedQuery) -> str:
@@ -120,16 +135,17 @@ def _texts(value: float, low: float, high: float) -> tuple[str, str, str]:
 def _csv(part: ReportPart, stated: StatedQuery, release: Dated, most: int) -> tuple[bytes, int]:
     """Return the latest numbers as a CSV file with the columns of the published files, and how many there are."""
     tables = []
-    for numbers, kind in _with_kinds(part, stated):
+    numbers_of_all = [(of, *one) for of in (part, part.whole) if of is not None for one in _with_kinds(of, stated)]
+    for of, numbers, kind in numbers_of_all:
         places, chosen = _chosen(numbers, most)
         windows = [window_of(release, numbers, place) for place in places]
-        values = [one for _, one in cells_of(part, chosen)]
+        values = [one for _, one in cells_of(of, chosen)]
         columns = {
             "query": [stated.query] * (len(windows) * len(chosen)),
-            "kind": [f"{kind}, {stated.of}" if stated.of else kind] * (len(windows) * len(chosen)),
+            "kind": [f"{kind}, {of.of}" if of.of else kind] * (len(windows) * len(chosen)),
             "window_start": [one.start for one in windows for _ in values],
             "window_end": [one.end for one in windows for _ in values],
-            **{name: [one[name] for one in values] * len(windows) for name, _ in part.query.by},
+            **{name: [one[name] for one in values] * len(windows) for name, _ in of.query.by},
         }
         numbered = {
             name: pa.array(column[places.start : places.stop, chosen].ravel(), from_pandas=True)
@@ -191,6 +207,6 @@ def _by_chance(found: Sequence[StatedDifference]) -> str:
 
 def _difference_row(kind: str, one: StatedDifference, noisy: bool) -> Sequence[str]:
     ends = (np.nan, np.nan) if one.low is None or one.high is None else (one.low, one.high)
-    number, _, interval = difference_text(one.value, *ends, one.probability).partition(" (")
+    interval = "" if np.isnan(ends[0]) else interval_text(*ends, one.probability).replace(" interval", ":")
     said, _ = answer(one.real, noisy and one.cell is not None)
-    return f"{kind}{one.name}", one.minus_name, number, interval.replace(" interval", ":").rstrip(")"), said
+    return f"{kind}{one.name}", one.minus_name, signed(one.difference), interval, said

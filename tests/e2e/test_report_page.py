@@ -116,7 +116,9 @@ def test_a_phone_shows_the_first_chart_early_and_paper_on_the_first_page(elsewhe
     assert short < 0.6 * 900  # of a screen
     assert top < 1.8 * 900
     assert folded
-    assert re.match(r"Compared with the window before: level, .* \(95 % interval .*\)", outside.replace("\xa0", " "))
+    assert re.match(
+        r"Since the window before: level, .*: from .* to .* \(95 % interval .*\)", outside.replace("\xa0", " ")
+    )
     assert bottom < 1000  # of a page of A4
     assert tallest < 500
     assert told

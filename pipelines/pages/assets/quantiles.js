@@ -15,13 +15,12 @@ slackwater.pictures.quantiles = (query) => {
     // Both 95 % intervals hold at once with at least 90 % probability, and so does this one of the difference.
     const difference = (one) => {
       const value = round(line.v[window] - line.v[one]), [low, high] = [round(line.lo[window] - line.hi[one]), round(line.hi[window] - line.lo[one])];
-      const half = (high - low) / 2, unit = 10 ** -(half >= 10 ? 0 : half > 0 ? 1 - Math.floor(Math.log10(half)) : 6); // as texts are rounded
-      const size = round(Math.ceil(Math.abs(value) / unit - 0.5 - 1e-9) * unit), change = size ? `${value < 0 ? "-" : "+"}${number(size)}` : "none that can be seen";
-      return [`${change} (90 % interval ${number(low)} to ${number(high)})`, low <= 0 && high >= 0 ? "may be noise alone" : "more than the noise explains"];
+      const change = value ? `${number(Math.abs(value))} ${value < 0 ? "lower" : "higher"}` : "no difference"; // of the numbers as they are shown
+      return `${change} (90 % interval of the difference ${number(low)} to ${number(high)}); ${low <= 0 && high >= 0 ? "may be noise alone" : "more than the noise explains"}`;
     };
     if (!window || !known(0) || !known(window)) return [`${name}: ${at(window)}.`];
-    const [value, answer] = difference(0), said = [`Change of the ${name.toLowerCase()}: ${value}, from ${at(0)} to ${at(window)}; ${answer}.`];
-    if (window > 1 && known(window - 1)) said.push(`Since the window before: ${difference(window - 1)[0]}, from ${told(series, line, window - 1)}; ${difference(window - 1)[1]}.`);
+    const said = [`${name}: from ${at(0)} to ${at(window)}: ${difference(0)}.`];
+    if (window > 1 && known(window - 1)) said.push(`Since the window before: from ${told(series, line, window - 1)}: ${difference(window - 1)}.`);
     return [...said, "No exact interval of such a difference is known: these follow from the intervals of both numbers, and are wider than needed."];
   }
 

@@ -3,11 +3,9 @@
 It reads the data of the page, so that it says what the chart shows; `assets/pictures.js` says the same of any window.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from pipelines.pages.numbers import decimals
 from pipelines.pages.pictures.quantiles import middle_share
 from pipelines.pages.pictures.table import PICTURES
 from privacy.counted import counted
@@ -205,11 +203,9 @@ def _of_quantiles(document: dict[str, Any], shown: dict[str, Any], window: int) 
 
     if not window or not known(0) or not known(window):
         return [f"{name}: {numbered(window)}."]
-    value, answer = _change(line, 0, window)
-    said = [f"Change of the {name.lower()}: {value}, from {numbered(0)} to {numbered(window)}; {answer}."]
+    said = [f"{name}: from {numbered(0)} to {numbered(window)}: {_change(line, 0, window)}."]
     if window > 1 and known(window - 1):
-        value, answer = _change(line, window - 1, window)
-        said.append(f"Since the window before: {value}, from {told(line, window - 1)}; {answer}.")
+        said.append(f"Since the window before: from {told(line, window - 1)}: {_change(line, window - 1, window)}.")
     return [*said, DERIVED]
 
 
@@ -220,17 +216,16 @@ DERIVED = (
 """What a reader must know about the intervals of differences of quantiles."""
 
 
-def _change(line: dict[str, Any], first: int, last: int) -> tuple[str, str]:
+def _change(line: dict[str, Any], first: int, last: int) -> str:
     """Return the difference of two numbers of a line with its interval, and whether it is larger than the noise.
 
     Both 95 % intervals hold at once with a probability of at least 90 %, and so does this one of the difference.
     """
     low, high = line["lo"][last] - line["hi"][first], line["hi"][last] - line["lo"][first]
-    value, unit = line["v"][last] - line["v"][first], 10.0 ** -decimals((high - low) / 2)
-    size = _number(math.ceil(abs(value) / unit - 0.5 - 1e-9) * unit)  # as texts are rounded
-    change = "none that can be seen" if size == "0" else f"{'-' if value < 0 else '+'}{size}"
+    size = _number(line["v"][last] - line["v"][first])  # of the numbers as they are shown
+    which = "no difference" if size == "0" else f"{size.removeprefix('-')} {'lower' if size[0] == '-' else 'higher'}"
     answer = "may be noise alone" if low <= 0 <= high else "more than the noise explains"
-    return f"{change} (90 % interval {_number(low)} to {_number(high)})", answer
+    return f"{which} (90 % interval of the difference {_number(low)} to {_number(high)}); {answer}"
 
 
 def _when(shown: dict[str, Any], window: int) -> str:

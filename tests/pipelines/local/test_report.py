@@ -74,10 +74,11 @@ def test_the_page_states_numbers_differences_and_terms_like_the_page_of_a_releas
     assert [title for _, title in links][::2] == ["Answers", "How large the noise is", "What is promised", "Glossary"]
     assert re.search(r"\d-\d\dT\d", text) is None
     assert f"work {words.PROTECTED} {2 * 3 * WINDOWS} numbers" in text
-    assert "Latest, the end of 22 June 2025: level, employed: 43,000 (95 % interval 40,000 to 46,000) level, " in text
+    assert "Latest, the end of 22 June 2025 number 95 % interval level, employed 43,000 40,000 to 46,000 level" in text
     # 90,000 - 43,000 + 69,000 - 500, with the three intervals of 3,000, 4,000 and 60,000 at once
-    assert "level, none of these answers: 115,500 (85 % interval 48,500 to 182,500)" in text
-    assert "level, employed: 1,000 higher at the end of 22 June 2025 than at the end of 15 June 2025 (90 % int" in text
+    assert "level, none of these answers 115,500 85 % interval 48,500 to 182,500" in text
+    both = "from 42,000 (the end of 15 June 2025) to 43,000 (the end of 22 June 2025), 1,000 higher (90 % interval"
+    assert f"Since the window before: level, employed: {both}" in text
     assert "Each device sends 1 to 25 reports, at times that do not depend on its answers: on average about" in text
     assert "delta A small probability" in text.partition("Glossary window")[2]
     (saved,) = re.findall(r'download="work.csv" href="data:text/csv;charset=utf-8;base64,(.*?)"', page)

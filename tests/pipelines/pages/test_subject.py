@@ -6,7 +6,7 @@ import pytest
 
 from pipelines.epochs.plans import plan_of
 from pipelines.pages.definitions import glossary
-from pipelines.pages.subject import entries, protects, unit
+from pipelines.pages.subject import entries, limits, protects, unit
 from pipelines.pages.words import meaning, what_is_measured, who
 from pipelines.spec.load import Spec, load
 from privacy.series import Series
@@ -34,8 +34,8 @@ def spec_of(folder: Path, kind: str, about: str = "") -> Spec:
         (
             "a span",
             "stay: booking",
-            "Protects each booking: noise in all numbers hides what any one booking changes within any 3 days. What "
-            "lasts longer is protected less.",
+            "Protects what each booking does within any 3 days: noise in all numbers hides it. What lasts longer is "
+            "protected less.",
         ),
         (
             "owners",
@@ -57,6 +57,20 @@ def test_a_page_begins_with_who_is_protected(tmp_path: Path, kind: str, labels: 
     assert protects(spec_of(tmp_path, kind, about), 1.0) == said
 
 
+@pytest.mark.parametrize(
+    ("kind", "begin"),
+    [
+        ("entries", "whether any one entry is in the data, "),
+        ("a span", "what any one entry did within 3 days, "),
+        ("a distance", "where exactly any one entry is, "),
+    ],
+)
+def test_the_main_limits_are_those_of_the_promise(tmp_path: Path, kind: str, begin: str) -> None:
+    rest = "why numbers differ, or what the exact numbers are."
+
+    assert [limits(spec_of(tmp_path, kind), epsilon) for epsilon in (10, 10.1)] == [begin + rest, rest]
+
+
 def test_weak_protection_is_not_called_hiding(tmp_path: Path) -> None:
     assert protects(spec_of(tmp_path, "entries"), 11.0) == (
         "Protects each entry (column stay), but weakly: with epsilon = 11, noise hides little of whether any one entry "
@@ -75,8 +89,8 @@ def test_sentences_use_the_curator_s_nouns_and_form_no_plural_of_other_texts(tmp
         said[noun] = what_is_measured(spec.queries[0], "", spec), unit(spec), entries(spec), who(spec)
 
     level, entered = (meaning(Series(kind=kind), spec.queries[0], spec) for kind in ("level", "entered"))
-    assert level == "entries that are present at the end of a window"
-    assert entered == "entries that began to match within a window"
+    assert level == 'entries that match the condition "whose gender is female" at the end of a window'
+    assert entered == 'entries that began to match the condition "whose gender is female" within a window'
     female = "whose gender is female, by Age."
     assert said["stay"] == (f"Count of stays {female}", "stay", "stays", "One stay, with all its changes.")
     assert said["Aufenthalt <b>"] == (
@@ -95,7 +109,7 @@ def test_sentences_use_the_curator_s_nouns_and_form_no_plural_of_other_texts(tmp
             "whether any one entry is in the data, and everything about it",
             "contribution bounding and clamping",
         ),
-        ("a span", "what any one entry changes within any 3 days", "nothing is cut off"),
+        ("a span", "what any one entry does within any 3 days", "nothing is cut off"),
         ("a distance", "where any one entry is, up to 20 in age", "nothing is cut off"),
     ],
 )

@@ -48,9 +48,14 @@ KINDS = {
         [TO_COME, "owner", "such period"],
     ),
     "one window and one change": (
-        [("until: 2026-01-06", "until: 2026-01-02"), ("at_most: 4", "at_most: 1")],
-        ["over 1 window of 1 day.", "At most 1 change of an entry counts for each query."],
-        [],
+        [("until: 2026-01-06", "until: 2026-01-02"), ("at_most: 4", "at_most: 1"), ("entered]", "entered, change]")],
+        [
+            "over 1 window of 1 day.",
+            "At most 1 change of an entry counts for each query.",
+            "level (entries that came by the end of a window: each is counted once, and stays counted)",
+            "change (entries that came within a window: each is counted once)",
+        ],
+        ["change of the level"],
     ),
     "owners": (
         [
@@ -231,7 +236,8 @@ KEPT = {
     "0.3.0/span": (
         [
             BY_ITSELF,
-            "noise hides little of what any one entry changes within any 3 days. What lasts longer is protected less.",
+            "within any 3 days, but weakly: with epsilon = 1e+07, noise hides little of it. What lasts longer is",
+            "Do not conclude: why numbers differ, or what the exact numbers are. All limits",
             "Counts are of regions",
             "windows. A flat stretch repeats a number: it is no evidence that nothing changed.",
             "level, all cells together: 24 (repeated from the window before, then with the 95 % interval",

@@ -1,5 +1,8 @@
 """`slackwater report`: contents and sources of the page; tests/e2e/test_report_page.py tests its appearance."""
 
+import base64
+import csv
+import io
 import json
 import re
 from dataclasses import replace
@@ -358,6 +361,11 @@ def test_a_release_before_its_first_sliding_window_can_be_run_and_read(tmp_path:
     assert page.count('<div class="charts"') == len(facts.queries) - 1  # the total is that of all cells together
     assert "The number of all cells together is published, as the total." in page
     (section,) = re.findall(r"<h2[^>]*>sexes</h2>.*?</section>", page, re.DOTALL)
+    (saved,) = re.findall(r'download="sexes.csv" href="data:text/csv;charset=utf-8;base64,(.*?)"', section)
+    rows = [*csv.DictReader(io.StringIO(base64.b64decode(saved).decode()))]
+    assert [row["sex"] for row in rows if row["kind"] == "level, total"] == ["all"]
+    assert "Save 3 numbers as CSV" in section
+    assert section.partition("Plain table")[2].count('<th scope="row">') == 3
     before, _, chart = section.partition('<div class="charts"')
     assert ("Latest, " in before, "Latest, " in chart) == (False, True)  # the script begins its chart with it
     kinds = {(query.query, series.kind.split()[0]): len(series.latest) for query, series in facts.series}

@@ -11,7 +11,9 @@ ALIKE = [LINES[0], {"v": [29.0], "lo": [24.0], "hi": [34.0]}, {"v": [28.0], "lo"
 
 
 def stated(label: str, *standing_out: str) -> StatedQuery:
-    latest = StatedNumber(cell={}, value=1.0, low=0.0, high=2.0, repeated=False, text="level: 1 (95 % interval 0 to 2)")
+    latest = StatedNumber(
+        cell={}, value=1.0, low=0.0, high=2.0, repeated=False, name="level", text="level: 1 (95 % interval 0 to 2)"
+    )
     series = StatedSeries(
         kind="level",
         meaning="",

@@ -186,10 +186,11 @@ def test_main_messages_name_the_largest_cell_and_the_change_of_the_median(drawn)
     assert said["boxes"].count("lat [44.9") == 2
     assert "[-93.288, -93.272) overlaps this one." in said["boxes"]
     assert said["medians, quantiles"] == (
-        "Change of the median: +8.8 (90 % interval 5.8 to 11.8), from 34 (32.5 to 35.5) at the end of 7 January 2026 "
-        "to 42.8 (41.3 to 44.3) at the end of 25 March 2026; more than the noise explains. Since the window before: "
-        "+0.8 (90 % interval -2.2 to 3.8), from 42 (40.5 to 43.5); may be noise alone. No exact interval of such a "
-        "difference is known: these follow from the intervals of both numbers, and are wider than needed."
+        "Median: from 34 (32.5 to 35.5) at the end of 7 January 2026 to 42.8 (41.3 to 44.3) at the end of 25 March "
+        "2026: 8.8 higher (90 % interval of the difference 5.8 to 11.8); more than the noise explains. Since the "
+        "window before: from 42 (40.5 to 43.5): 0.8 higher (90 % interval of the difference -2.2 to 3.8); may be "
+        "noise alone. No exact interval of such a difference is known: these follow from the intervals of both "
+        "numbers, and are wider than needed."
     )
     assert said["wards"].startswith("Largest: ward 01: ")
     assert "No other interval overlaps this one." in said["wards"]
@@ -228,14 +229,14 @@ def test_a_message_says_that_it_leaves_out_cells_that_are_mostly_noise() -> None
     ]
 
 
-def test_a_change_of_quantiles_far_below_its_interval_is_none_that_can_be_seen() -> None:
-    line = {"v": [55, 54.5], "lo": [45, 45], "hi": [65, 65]}
+def test_a_change_of_quantiles_is_that_of_the_shown_numbers() -> None:
+    line = {"v": [54.6, 54], "lo": [45, 45], "hi": [65, 65]}
     series = {"kind": "entered", "first": 1_768_262_400_000, "step": 86_400_000, "width": 86_400_000, "cells": [line]}
     document = {"picture": {"shares": [0.25], "key": 0}, "cells": [["0.25"]], "series": [series]}
 
     assert message(document)[0] == (
-        "Change of the 25 % quantile: none that can be seen (90 % interval -20 to 20), from 55 (45 to 65) for "
-        "12 January 2026 to 54.5 (45 to 65) for 13 January 2026; may be noise alone."
+        "25 % quantile: from 54.6 (45 to 65) for 12 January 2026 to 54 (45 to 65) for 13 January 2026: 0.6 lower "
+        "(90 % interval of the difference -20 to 20); may be noise alone."
     )
 
 
