@@ -54,11 +54,20 @@ def sent(design: Design, every: int) -> list[dict[str, Any]]:
     ]
 
 
+def share_text(share: float) -> str:
+    """Return a share of the people in words.
+
+    >>> share_text(1.0), share_text(0.125)
+    ('all people', '12.5 % of people')
+    """
+    return "all people" if share == 1 else f"{100 * share:.1f} % of people"
+
+
 def how(report: dict[str, Any]) -> str:
     """Return how a report of `sent` is randomised, in words."""
     if report["randomiser"] == "symbols":
         truth = f"the truth with probability {report['truth']:.3g}, each other one with {report['other']:.3g}"
-        return f"each one of {report['symbols']:,} symbols, {truth}"
+        return f"each one of {report['symbols']:,} values, {truth}"
     if report["signs"] == 1:
         return f"a sign, with a mean of {report['gain']:.3f} if it carries information"
     return f"signs, with a mean of {report['gain']:.3f} if they carry information: {report['signs']} drawn together"

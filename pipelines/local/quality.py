@@ -100,6 +100,13 @@ def lines(said: Told) -> list[str]:
 
 
 def warnings(said: Told) -> Iterator[str]:
+    """Yield warnings about reports that were left out, and that nobody verified them."""
+    yield from doubts(said)
+    if not said.signatures_verified:
+        yield "signatures were not verified (--secret): anyone who can write these files can change the numbers"
+
+
+def doubts(said: Told) -> Iterator[str]:
     """Yield warnings about reports that were left out."""
     left_out = said.left_out
     if left_out["contradictory"]:
@@ -111,8 +118,6 @@ def warnings(said: Told) -> Iterator[str]:
         yield "files hold reports of another design: check that they belong to this survey"
     if left_out["unsigned"]:
         yield "files hold reports that no enrolled device has signed"
-    if not said.signatures_verified:
-        yield "signatures were not verified (--secret): anyone who can write these files can change the numbers"
 
 
 def _where(name: str, said: Told) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from pipelines.spec.about import CuratorFacts
+from pipelines.spec.about import PageFacts
 from pipelines.spec.document import read_document
 from pipelines.spec.errors import Problem, describe, refuse, refused
 from pipelines.spec.fields import Duration, FiniteNumber, ReleaseName, Section, Text, as_list
@@ -85,7 +85,7 @@ class LocalModel(Section):
     release: ReleaseName
     local: LocalSection
     schedule: ScheduleSection
-    about: CuratorFacts | None = None
+    about: PageFacts | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -25,6 +25,9 @@ KEY = "answer"
 NO_ANSWER = "none of these answers"
 """Name of the people whom no number counts."""
 
+FEWEST = 2
+"""More windows than these have a first one before the last two."""
+
 INTERVALS = 4
 """Most intervals that give one for the people with none of the answers."""
 
@@ -36,14 +39,14 @@ def part_of(survey: Survey, found: Sequence[Numbers]) -> ReportPart:
     return ReportPart(origin=query, query=query, name=LABEL, of="", within=None, numbers=tuple(found))
 
 
-def stated_of(survey: Survey, part: ReportPart) -> StatedQuery:
-    """Return the facts about the numbers of a survey."""
+def stated_of(survey: Survey, part: ReportPart, *, complete: bool) -> StatedQuery:
+    """Return the facts about the numbers of a survey; `complete` is as for `words.limits`."""
     return StatedQuery(
         query=survey.release,
         of="",
         label=LABEL,
-        measured=tuple(words.measured(survey)),
-        coverage=words.COVERAGE,
+        measured=tuple(words.measured(survey, complete=complete)),
+        coverage=words.coverage(survey, complete=complete),
         series=tuple(_series(survey, part, one) for one in part.numbers),
     )
 
@@ -61,6 +64,14 @@ def _series(survey: Survey, part: ReportPart, numbers: Numbers) -> StatedSeries:
     return replace(found, latest=(*found.latest, *others))
 
 
+def over_all(survey: Survey, query: StatedQuery) -> Iterator[str]:
+    """Yield for each answer how its level differs between the first and the last window, with both numbers."""
+    for series in query.series:
+        for one in series.differences if survey.until(FEWEST) < series.window_end else ():
+            if (one.cell, one.minus_window_end) == (one.minus_cell, survey.until(1)):
+                yield f"{series.kind}, {one.text}"
+
+
 def _others(survey: Survey, latest: tuple[StatedNumber, ...]) -> Iterator[StatedNumber]:
     """Yield how many people gave none of the answers, which all levels together leave; nothing if one is unknown.
 
@@ -74,6 +85,7 @@ def _others(survey: Survey, latest: tuple[StatedNumber, ...]) -> Iterator[Stated
     if len(known) < len(survey.names):
         return
     value, high, low = (survey.people - sum(column) for column in zip(*known, strict=True))
+    rest = f"level, {NO_ANSWER}, the rest of {survey.people:,}"
     said, few = rounded(value, (high - low) / 2), len(known) <= INTERVALS
     if few:
         said += f" ({interval_text(low, high, 1 - len(known) * (1 - CONFIDENCE))})"
@@ -83,6 +95,6 @@ def _others(survey: Survey, latest: tuple[StatedNumber, ...]) -> Iterator[Stated
         low=low if few else None,
         high=high if few else None,
         repeated=False,
-        name=f"level, {NO_ANSWER}",
-        text=f"level, {NO_ANSWER}: {said}",
+        name=rest,
+        text=f"{rest}: {said}",
     )

@@ -136,7 +136,9 @@ def _difference(
     Nothing if one of the numbers is unknown.
     """
     numbers, last, other = of.numbers, of.last, of.last - back
-    value = float(numbers.value[last] @ weights) - (float(numbers.value[other] @ weights) if back else 0.0)
+    used = weights != 0  # an unknown number of another cell does not matter
+    sums = numbers.value[[last, other]][:, used] @ weights[used]
+    value = float(sums[0] - sums[1] if back else sums[0])
     if np.isnan(value):
         return
     if of.errors.known:

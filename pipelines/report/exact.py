@@ -35,8 +35,9 @@ class OwnIntervals:
 
     @property
     def others(self) -> tuple[int, ...]:
-        """Places of the earlier numbers with which the last one is compared."""
-        return earlier(self.numbers, self.release)
+        """Places of the earlier numbers with which the last one is compared; of levels also the first one."""
+        first = [0] if self.numbers.series.kind == "level" and len(self.numbers.value) > 1 else []
+        return tuple(dict.fromkeys([*earlier(self.numbers, self.release), *first]))
 
     def half(self, weights: Floats, other: int | None) -> float:
         """Return that the half width of a sum is unknown."""

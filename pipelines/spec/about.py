@@ -107,12 +107,17 @@ class CuratorFacts(Section):
         return tuple(sorted(given.items()))
 
 
-class AboutSection(CuratorFacts):
-    """Facts about a release that only its curator knows, and texts for its page."""
+class PageFacts(CuratorFacts):
+    """Facts about a release or a survey that only its curator knows, and texts that begin its page."""
 
     title: Label | None = None
     description: Prose | None = None
     source: Label | None = None
+
+
+class AboutSection(PageFacts):
+    """Facts about a release that only its curator knows, and texts for its page."""
+
     labels: dict[str, Label] | None = None
     columns: dict[str, Label] | None = None
     cells: dict[str, dict[str, Label]] | None = None

@@ -228,6 +228,16 @@ def other_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return pages
 
 
+NARROW = """
+document.querySelectorAll('details').forEach((one) => (one.open = true));
+const tables = [...document.querySelectorAll('.scrolls')].filter((one) => one.getClientRects().length);
+const slim = [...document.querySelectorAll('tbody th')].filter((one) => one.getBoundingClientRect().width < 70);
+const wide = tables.filter((one) => one.scrollWidth > one.clientWidth);
+return [...wide, ...slim].map((one) => one.textContent.slice(0, 40));
+"""
+"""JavaScript that lists tables that scroll sideways, and names of rows that are too narrow for a word."""
+
+
 @pytest.mark.parametrize("name", ["records", "survey"])
 def test_pages_of_other_kinds_fit_all_widths_and_paper(elsewhere, other_pages, name):
     elsewhere.get(other_pages[name].as_uri())
@@ -239,6 +249,8 @@ def test_pages_of_other_kinds_fit_all_widths_and_paper(elsewhere, other_pages, n
             assert max(one.size["height"] for one in elsewhere.find_elements(By.CSS_SELECTOR, ".plot")) < 550
             assert torn(elsewhere) == []
         assert faults(elsewhere) == []
+        if width == 390:
+            assert elsewhere.execute_script(NARROW) == []
     assert logged(elsewhere) == []
     assert elsewhere.execute_script("return performance.getEntriesByType('resource').length") == 0
 

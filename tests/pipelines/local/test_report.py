@@ -39,13 +39,14 @@ def test_the_page_states_the_promise_and_marks_numbers_that_are_mostly_noise(fil
 
     page, survey = Elements(output.read_text()), read_survey(files[0])
     told = " ".join(page.text.split())
-    promised = (*CONDITIONS, *words.NOT_PROTECTED, words.WHO, words.WHAT, statement(survey.design))
+    promised = (*CONDITIONS, *words.not_protected(survey), words.WHO, words.WHAT, statement(survey.design))
     assert [said for said in promised if written(said) not in told] == []
     assert "At most 3 changes of a person can count, and the first answer is one. Then the device reports" in told
     assert "With delta 0.000001 and 90,000 people, 0.09 of them have a report in the open, on average." in told
-    assert "A typical half width is 4.4 % for level, 4.4 % for change of 90,000 people." in told
+    assert "Half of a typical interval, as a share of 90,000 people: level 4.4 %, change 4.4 %." in told
     assert f"Design {digest(survey.design)}" in told
-    assert (document["until"], "up to the end of 22 June 2025, from reports" in told) == ("2025-06-23T00:00:00Z", True)
+    assert document["until"] == "2025-06-23T00:00:00Z"
+    assert "up to the end of 22 June 2025, estimated from reports" in told
     assert f"{2 * 3 * WINDOWS} numbers from {WINDOWS} windows of 7 days" in told
     noisy = [one["noisy"] for one in document["signals"]]
     assert noisy == [False, False, True, True, True, True]
@@ -54,13 +55,14 @@ def test_the_page_states_the_promise_and_marks_numbers_that_are_mostly_noise(fil
     }
     assert document["warnings"][0].startswith("level: mostly noise: =an answer of which the name is longer than a")
     assert document["warnings"][1].startswith(f"change: mostly noise: employed, {NASTY}, =an answer")
+    assert ["would reduce the noise" in one for one in (*document["warnings"], told)] == [True, True, False, False]
     (data,) = re.findall(r'id="data">(.*?)</script>', output.read_text())
     (answers,) = json.loads(data)["queries"]
     level, change = answers["series"]
     assert answers["cells"][1] == [NASTY]
     assert level["cells"][2]["v"] == [None] * 12 + [500] * 12
     assert change["first"] == level["first"] == 1_736_726_400_000  # 2025-01-13
-    assert ("noisy" in level, len(level["stated"])) == (False, 6)
+    assert ("noisy" in level, len(level["stated"])) == (False, 8)
 
 
 def test_the_page_states_numbers_differences_and_terms_like_the_page_of_a_release(files, tmp_path):
@@ -71,14 +73,17 @@ def test_the_page_states_numbers_differences_and_terms_like_the_page_of_a_releas
     text = " ".join(Elements(page).text.split())
     links = re.findall(r'<li><a href="#(.*?)">(.*?)</a>', page)
     assert links == re.findall(r'<h2 id="(.*?)-title">(.*?)</h2>', page)
-    assert [title for _, title in links][::2] == ["Answers", "How large the noise is", "What is promised", "Glossary"]
+    assert [title for _, title in links][1::2] == ["What may not be concluded", "How large the noise is", "Ledger"]
     assert re.search(r"\d-\d\dT\d", text) is None
-    assert f"work {words.PROTECTED} {2 * 3 * WINDOWS} numbers" in text
+    assert f"work {words.protected(read_survey(files[0]))} Do not conclude: who gave an answer, why" in text
     assert "Latest, the end of 22 June 2025 number 95 % interval level, employed 43,000 40,000 to 46,000 level" in text
+    assert f"The latest numbers state the rest. {words.reported(read_survey(files[0]))}" in text
     # 90,000 - 43,000 + 69,000 - 500, with the three intervals of 3,000, 4,000 and 60,000 at once
-    assert "level, none of these answers 115,500 85 % interval 48,500 to 182,500" in text
+    assert "level, none of these answers, the rest of 90,000 115,500 85 % interval 48,500 to 182,500" in text
     both = "from 42,000 (the end of 15 June 2025) to 43,000 (the end of 22 June 2025), 1,000 higher (90 % interval"
     assert f"Since the window before: level, employed: {both}" in text
+    both = "from 20,000 (the end of 12 January 2025) to 43,000 (the end of 22 June 2025), 23,000 higher (90 % interval"
+    assert f"to the last: level, employed: {both} 17,000 to 29,000 higher); more than the noise explains" in text
     assert "Each device sends 1 to 25 reports, at times that do not depend on its answers: on average about" in text
     assert "delta A small probability" in text.partition("Glossary window")[2]
     (saved,) = re.findall(r'download="work.csv" href="data:text/csv;charset=utf-8;base64,(.*?)"', page)
