@@ -57,7 +57,7 @@ def page_of(
     about = Stated({**dict(survey.about), **disclosure(survey)})
     title = about.texts.get("title", survey.release)
     signed = None if told is None else told.signatures_verified
-    parts = [
+    begin = [
         f"<h1>{html.text(title)}</h1>\n",
         html.paragraph(words.protected(survey), role="lead"),
         *about.introduction,
@@ -65,18 +65,18 @@ def page_of(
         html.paragraph(_number_of(survey, found)),
         html.paragraph(words.strength(survey)),
         html.paragraph(words.SIGNED[signed], role="" if signed else "warning"),
-        html.with_contents(
-            [
-                _answers(survey, part, query, warnings),
-                _limits(survey, complete=complete),
-                _reports(survey, told, complete=complete),
-                _noise(survey, signals),
-                _label(survey, about),
-                _ledger(survey),
-                html.section("glossary", "Glossary", [html.facts(words.glossary(survey))]),
-            ]
-        ),
     ]
+    sections = [
+        _answers(survey, part, query, warnings),
+        _limits(survey, complete=complete),
+        _reports(survey, told, complete=complete),
+        _noise(survey, signals),
+        _label(survey, about),
+        _ledger(survey),
+    ]
+    terms = words.glossary(survey, [*begin, *(one.html for one in sections)])
+    glossary = html.section("glossary", "Glossary", [html.facts(terms)])
+    parts = [*begin, html.with_contents([*sections, glossary])]
     drawn = chart_data(
         Chart(
             name=query.label,

@@ -1,5 +1,6 @@
 """The promise of a survey to each person in words, with the numbers of its design, for the person responsible."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from pipelines.local.promise import sent, share_text
@@ -251,24 +252,28 @@ def bound(survey: Survey) -> str:
     return f"{what} Then the device reports as if nothing changed, and nobody has to know how often people change."
 
 
-def glossary(survey: Survey) -> list[tuple[str, str]]:
-    """Return the terms that the page of a survey uses, each with its meaning."""
-    design = survey.design
-    return [
+def glossary(survey: Survey, parts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the terms that the page of a survey uses, each with its meaning; `parts` is its other HTML."""
+    terms = [
         ("window", f"The time of one number, here {length_text(survey.every)}. It does not contain its end."),
         *((kind, f"{meaning(kind).capitalize()}.") for kind in survey.publish),
+        ("curator", "Who asks, and publishes the numbers."),
+        ("collector", "Who gathers the reports and computes the numbers from them."),
+        ("spec", "The file in which the curator states the questions and how answers are protected."),
         ("report", "What a device sends: an answer, or a part of one, that the device has randomised."),
         ("design", "How devices randomise. It is fixed before the first report, and public."),
         ("noise", "The randomness of the reports. It hides what any one person answered."),
         definitions.INTERVAL,
         ("contribution bound", f"The most that one person can count for. {bound(survey)}"),
+        ("differential privacy", "A proved limit to what all reports of a device reveal about its person's answers."),
         ("privacy unit", "What the protection is for, here one person with all answers that their device ever gets."),
         (
             "epsilon",
             "How much the answers of one person can change the probability of anything that their device sends: by a "
             "factor of at most e^epsilon. Smaller protects more.",
         ),
-        *([("delta", "A small probability with which the bound by epsilon may fail.")] if design.delta else []),
+        ("delta", "A small probability with which the bound by epsilon may fail; 0: it never does."),
         ("mostly noise", definitions.mostly_noise()),
         definitions.ROUNDING,
     ]
+    return definitions.used(terms, parts)

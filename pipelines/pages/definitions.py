@@ -79,8 +79,12 @@ def glossary(spec: Spec, plan: Plan, parts: Iterable[str]) -> list[tuple[str, st
         plan: Its plan.
         parts: The other HTML of the page.
     """
+    return used([*_kinds(spec), *_of_data(spec), *_of_noise(spec, plan), *_of_release(spec, plan)], parts)
+
+
+def used(terms: Iterable[tuple[str, str]], parts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return those of some terms that a page uses; `parts` is its other HTML."""
     text = " ".join(_NO_TEXT.sub(" ", part) for part in parts).replace("&nbsp;", " ")
-    terms = [*_kinds(spec), *_of_data(spec), *_of_noise(spec, plan), *_of_release(spec, plan)]
     return [(name, said) for name, said in terms if re.search(rf"\b{_FOUND_BY.get(name, name)}", text, re.IGNORECASE)]
 
 

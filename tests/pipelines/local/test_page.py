@@ -1,5 +1,6 @@
 """The page of a survey: how it begins, and sentences that depend on how devices report."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -100,6 +101,19 @@ def test_no_page_has_words_that_it_does_not_define(files, surveys):
         assert [(word, one) for one in texts for word in UNDEFINED if word in one.lower()] == []
     page = text_of(page_with(read_survey(files[0]), files[1], None)).lower()
     assert [word for word in UNDEFINED if word in page] == []
+
+
+def test_the_glossary_has_the_terms_that_the_page_uses(files, surveys):
+    found = {}
+    for name in ("once, a symbol", "signs, a sign"):
+        page = page_with(surveys[name], files[1], None)
+        found[name] = re.findall("<dt>(.*?)</dt>", page.partition('id="glossary"')[2].replace("&nbsp;", " "))
+    once, signs = found.values()
+
+    assert {"differential privacy", "collector", "spec", "window", "level", "change", "95 % interval"} <= {*once}
+    assert ["contribution bound" in one for one in (once, signs)] == [False, True]
+    assert "rounding" in once
+    assert "delta" in once
 
 
 def test_samples_limits_and_intervals_are_described_as_the_devices_report(surveys):
