@@ -27,6 +27,10 @@ Source: Tukey, Exploratory Data Analysis, 1977 ("far out").
 """
 
 
+JUDGED = 8
+"""Fewest numbers with intervals of which one can stand out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
     """One series of a query.
@@ -125,6 +129,15 @@ def _total(
     return None if widths is None else (value.sum(axis=1), widths * demand.measure.components[0].grid)
 
 
+def is_judged(value: Floats, low: Floats, high: Floats) -> bool:
+    """Return whether enough numbers have an interval to say which stand out.
+
+    >>> [is_judged(np.ones(8), np.full(8, low), np.ones(8)) for low in (0.5, np.nan)]
+    [True, False]
+    """
+    return bool(np.isfinite(value + high - low).sum() >= JUDGED)
+
+
 def outstanding(value: Floats, half: Floats) -> NDArray[np.int64]:
     """Return the places of numbers whose whole interval stands out; at most three, the furthest first.
 
@@ -135,7 +148,7 @@ def outstanding(value: Floats, half: Floats) -> NDArray[np.int64]:
     [7]
     """
     known = np.isfinite(value) & np.isfinite(half)
-    if known.sum() < 8:
+    if known.sum() < JUDGED:
         return np.zeros(0, dtype=np.int64)
     lower, upper = np.quantile(value[known], (0.25, 0.75))
     reach = FENCE * (upper - lower)

@@ -293,7 +293,12 @@ def meaning(series: Series, query: Query, spec: Spec, of: str = "") -> str:
     width, every = (length_text(each * spec.schedule.every) for each in (series.width, series.every))
     steps = "" if series.width == series.every else f", in steps of {every}"
     over = "within a window" if series.kind == "change" else f"over {width}{steps}"
-    return f"{noun} that {came} {over}: each is counted once" if _once(spec) else f"change of the level {over}"
+    if _once(spec):
+        return f"{noun} that {came} {over}: each is counted once"
+    if query.column is not None or of.startswith("quantiles"):  # values of what stays can change
+        return f"change of the level {over}"
+    gone = "went" if query.where is None else "stopped matching it"
+    return f"{noun} that {came}, minus those that {gone}, {over}"
 
 
 def _once(spec: Spec) -> bool:

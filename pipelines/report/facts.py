@@ -79,6 +79,7 @@ class StatedSeries:
         cells: Number of cells.
         differences: Differences of the last window and earlier ones, and of cells in the last window.
         standing_out: A sentence for each number that stands out.
+        judged: Whether enough numbers of all cells together are known to say which stand out.
         noise: The size of the noise compared with the numbers: `typical`, `half`, `lost` and `warning`; None without
             numbers.
     """
@@ -92,6 +93,7 @@ class StatedSeries:
     cells: int
     differences: tuple[StatedDifference, ...]
     standing_out: tuple[str, ...]
+    judged: bool
     noise: Mapping[str, Any] | None
 
     @property

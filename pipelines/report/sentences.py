@@ -24,6 +24,10 @@ WHY_LESS = (
 """Reason for another level than that of the numbers."""
 
 
+NONE_STANDS_OUT = "No window stands out: no number of all cells together is far from the others."
+"""Sentence about a query with enough windows, of which none has a number that stands out."""
+
+
 def sentences_of(query: StatedQuery, warnings: Iterable[str], *, headlined: bool = False) -> list[str]:
     """Return the sentences above the charts of a query: what it measures, latest numbers, changes and outliers.
 
@@ -52,6 +56,8 @@ def sentences_of(query: StatedQuery, warnings: Iterable[str], *, headlined: bool
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
         said.append(html.bullets(standing))
+    elif any(one.judged for one in query.series):
+        said.append(html.paragraph(NONE_STANDS_OUT))
     return said
 
 

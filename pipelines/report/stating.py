@@ -7,7 +7,7 @@ import numpy as np
 
 from pipelines.pages import definitions, words
 from pipelines.pages.noise import told
-from pipelines.pages.numbers import Numbers, signal
+from pipelines.pages.numbers import Numbers, is_judged, signal
 from pipelines.pages.subject import column_text, covered, protects
 from pipelines.published.labels import Labels
 from pipelines.published.release import Published
@@ -145,6 +145,7 @@ def stated_series(
         cells=part.query.cells,
         differences=tuple(differences(part, numbers, release, labels, errors)),
         standing_out=tuple(standing_out(part, numbers, f"{heading}, {kind}", release)),
+        judged=numbers.together is not None and is_judged(*numbers.together),
         noise=_noise(part, numbers),
     )
 

@@ -181,7 +181,7 @@ KINDS = {
         ],
         [
             "over 6 windows of 1 month in Europe/Berlin",
-            "sliding (change of the level over 2 months, in steps of 1 month)",
+            "sliding (entries that came, minus those that went, over 2 months, in steps of 1 month)",
         ],
         ["entered"],
     ),

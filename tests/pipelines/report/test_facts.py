@@ -29,7 +29,7 @@ from pipelines.report.facts import StatedDifference
 from pipelines.report.label import NOT_STATED_BY, Stated
 from pipelines.report.latest import _with_interval
 from pipelines.report.parts import parts_of
-from pipelines.report.sentences import WHY_LESS, _latest, sentences_of
+from pipelines.report.sentences import NONE_STANDS_OUT, WHY_LESS, _latest, sentences_of
 from pipelines.report.stating import facts_of
 from pipelines.report.tables import _chosen, _texts, differences_table
 from privacy.upward import shown
@@ -356,6 +356,15 @@ def test_a_kind_is_defined_in_each_section_before_its_first_number(made: Made) -
     (steered,) = (one for one in made.facts.queries if one.query == "steered")
     said = "".join(sentences_of(steered, ()))
     assert 0 < said.index(f"level: {steered.series[0].meaning}.") < said.index("New numbers of level")
+
+
+def test_a_query_in_which_nothing_stands_out_says_so_if_enough_windows_have_intervals(made: Made) -> None:
+    walks = next(query for query in made.facts.queries if query.query == "walks")
+    few, enough = walks.series[0], replace(walks.series[0], judged=True)
+    kinds = [few, enough, replace(enough, standing_out=("walks, level, noon: 9 ± 1, where 2 is usual",))]
+
+    said = [NONE_STANDS_OUT in "".join(sentences_of(replace(walks, series=(one,)), ())) for one in kinds]
+    assert (few.judged, said) == (False, [False, True, False])
 
 
 def test_intervals_of_another_level_have_a_reason(made: Made) -> None:

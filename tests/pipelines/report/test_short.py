@@ -24,6 +24,7 @@ def stated(label: str, *standing_out: str) -> StatedQuery:
         cells=2,
         differences=(),
         standing_out=standing_out,
+        judged=True,
         noise=None,
     )
     return StatedQuery(query="q", of="", label=label, measured=(), coverage="", series=(series,))
