@@ -1,6 +1,6 @@
 """What the curator states about a release on its report: its privacy label, title and labels of queries."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,12 +11,14 @@ from pipelines.pages.subject import covered
 from pipelines.published.labels import Labels, range_text
 from pipelines.published.release import Published
 from pipelines.report.parts import ReportPart
-from pipelines.spec.about import is_of_pages
+from pipelines.spec.about import cell_label_of, is_of_pages
 from pipelines.spec.load import load
 from pipelines.store.folder import is_folder
 from pipelines.store.record import disclosed
 from privacy.counted import listed
 from privacy.upward import shown
+from transforms.aggregation.ordered_key import ABOVE, BELOW
+from transforms.aggregation.queries import Query
 from transforms.release.range_tables import range_labels
 
 NOT_STATED_BY = NOT_STATED.rstrip(".")
@@ -25,9 +27,15 @@ NOT_STATED_BY = NOT_STATED.rstrip(".")
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Texts about a release by their names (`pipelines.disclosure.facts`)."""
+    """Texts about a release by their names (`pipelines.disclosure.facts`).
+
+    Attributes:
+        texts: The texts.
+        outer: Labels of the cells below and above the edges of ordered keys, which a curator's labels replace.
+    """
 
     texts: Mapping[str, str] = field(default_factory=dict)
+    outer: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -37,7 +45,7 @@ class Stated:
     @property
     def names(self) -> Labels:
         """The labels of queries, key columns and cells."""
-        return Labels(self.texts)
+        return Labels({**self.outer, **self.texts})
 
     def labelled(self, drawn: dict[str, Any]) -> dict[str, Any]:
         """Return the data of a chart with labels in place of the names of keys and cells."""
@@ -136,4 +144,20 @@ def stated(release: Published, path: str, account: dict[str, Any]) -> Stated:
         f"epsilon = {shown(spent['epsilon'])}, delta = {shown(spent['delta'])} so far{whose}. "
         f"{what_remains(account, release.plan)}"
     )
-    return Stated(found)
+    return Stated(found, outer_labels(spec.queries))
+
+
+def outer_labels(queries: Iterable[Query]) -> dict[str, str]:
+    """Return labels with the edges of the cells below and above ordered keys; none if two queries have other edges.
+
+    >>> from privacy.measure import Measure
+    >>> from transforms.aggregation.ordered_key import OrderedKey
+    >>> ages = OrderedKey(start=0, step=5, steps=20)
+    >>> outer_labels([Query(name="q", measure=Measure(kind="count"), by=(("age", ages),))])
+    {'cell age: below': 'below 0', 'cell age: above': '100 or more'}
+    """
+    found: dict[str, set[str]] = {}
+    for name, key in (one for query in queries for one in query.ordered):
+        found.setdefault(cell_label_of(name, BELOW), set()).add(f"below {key.text(0)}")
+        found.setdefault(cell_label_of(name, ABOVE), set()).add(f"{key.text(key.steps)} or more")
+    return {label: texts.pop() for label, texts in found.items() if len(texts) == 1}

@@ -41,6 +41,12 @@ def sentences_of(query: StatedQuery, warnings: Iterable[str], *, headlined: bool
     kinds = [html.bullets(meanings)] if len(meanings) > 1 else [html.paragraph(one) for one in meanings]
     said = [html.paragraph(what), *kinds, *map(html.paragraph, more)]
     said += [] if headlined else latest_of(query)
+    standing = [text.removeprefix(f"{query.label}, ") for one in query.series for text in one.standing_out]
+    if standing:
+        said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
+        said.append(html.bullets(standing))
+    elif any(one.judged for one in query.series):
+        said.append(html.paragraph(NONE_STANDS_OUT))
     said += [html.paragraph(text, role="warning") for text in warnings]
     main, *others = [text for one in query.series for text in _changed(one)] or [""]
     compared = f"Since the window before: {main}."
@@ -52,12 +58,6 @@ def sentences_of(query: StatedQuery, warnings: Iterable[str], *, headlined: bool
         one.low is not None and one.probability < CONFIDENCE for series in query.series for one in series.differences
     ):
         said.append(html.paragraph(WHY_LESS, role="note"))
-    standing = [text for one in query.series for text in one.standing_out]
-    if standing:
-        said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
-        said.append(html.bullets(standing))
-    elif any(one.judged for one in query.series):
-        said.append(html.paragraph(NONE_STANDS_OUT))
     return said
 
 

@@ -466,6 +466,9 @@ def test_ranges_have_separate_charts_that_show_the_chosen_cell(driver, tmp_path:
         Select(node.find_elements(By.TAG_NAME, "select")[-1]).first_selected_option.text
         for node in driver.find_elements(By.CSS_SELECTOR, ".charts")
     ]
+    options = [one.text for one in driver.find_elements(By.CSS_SELECTOR, "#query-0 .charts option")]
+    assert "below 0" in options
+    assert options[-1].endswith(" or more")  # not "above"
     assert [text.partition(": ")[0] for text in drawn] == [
         *("listed, level", "listed, ranges of age, level", "whole, level", "found, level")
     ]

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const { element, number, tick, pixels, widest, readable, called, told, unsure, doubt, hatched, limitsOf, barsLegend, inOrder, pictures } = slackwater;
-  const FEW = 20, PRINTED = 28; // bars at first, and more at each press of the button; on paper at least as many as fit on a page
+  const FEW = matchMedia("(max-width: 40rem)").matches ? 10 : 20, PRINTED = 28; // bars at first, and more at each press of the button; on paper at least as many as fit on a page
 
   function cut(text, room) {
     let letters = text.length;

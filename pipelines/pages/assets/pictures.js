@@ -22,7 +22,7 @@ Object.assign(slackwater, (() => {
     if (!query.picture?.axes) return plainly(query, cell);
     const { axes } = query.picture, listed = query.cells[cell].length - axes.length;
     const along = ({ key, labels, texts }, value) =>
-      value === labels[0] ? `${key} below ${texts[0]}` : value === labels.at(-1) ? `${key} from ${texts.at(-1)}` : `${key} ${value}`;
+      value === labels[0] ? `${key} below ${texts[0]}` : value === labels.at(-1) ? `${key} ${texts.at(-1)} or more` : `${key} ${value}`;
     const texts = query.cells[cell].map((value, at) => (at < listed ? value : along(axes[at - listed], value))).slice(isSum(query, cell) ? listed : 0);
     return texts.filter((text) => !query.part || text !== "all").join(", ");
   }
@@ -110,7 +110,7 @@ Object.assign(slackwater, (() => {
     if (to - from === 1) return `${axis.key} ${axis.labels[from]}`;
     const low = from === 0 ? null : axis.texts[from - 1], high = to > last ? null : axis.texts[to - 1];
     if (low === null && high === null) return `any ${axis.key}`;
-    return low === null ? `${axis.key} below ${high}` : high === null ? `${axis.key} from ${low}` : `${axis.key} ${low} to ${high}`;
+    return low === null ? `${axis.key} below ${high}` : high === null ? `${axis.key} ${low} or more` : `${axis.key} ${low} to ${high}`;
   }
 
   // ---- the chart of each kind: a function of a query and of what is chosen, which returns a function that draws

@@ -73,7 +73,7 @@ def _along(axis: dict[str, Any], text: str) -> str:
     """Return the name of a cell along an ordered key."""
     if text == axis["labels"][0]:
         return f"{axis['key']} below {axis['texts'][0]}"
-    return f"{axis['key']} from {axis['texts'][-1]}" if text == axis["labels"][-1] else f"{axis['key']} {text}"
+    return f"{axis['key']} {axis['texts'][-1]} or more" if text == axis["labels"][-1] else f"{axis['key']} {text}"
 
 
 def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, called: str, window: int) -> list[str]:

@@ -1,8 +1,10 @@
 """What a report on several queries begins with."""
 
+from dataclasses import replace
 from typing import Any
 
 from pipelines.report.facts import StatedNumber, StatedQuery, StatedSeries
+from pipelines.report.sentences import sentences_of
 from pipelines.report.short import in_short
 from tests.pipelines.pages.elements import Elements
 
@@ -66,3 +68,15 @@ def test_a_query_without_a_clear_largest_cell_and_without_outliers_says_so() -> 
 
     assert first == "Beds: No largest cell can be named."
     assert second == "Trips: Largest: a: 30 (25 to 35)."
+
+
+def test_a_section_says_what_stands_out_before_its_warnings() -> None:
+    query = replace(stated("Trips", "Trips, level, 1 May: 10 ± 3, where 5 is usual"), measured=("Count of trips.",))
+
+    said = [Elements(one).text.strip() for one in sentences_of(query, ["Mostly noise."], headlined=True)]
+
+    assert said[2:] == [
+        "Numbers that stand out by more than the noise:",
+        "level, 1 May: 10 ± 3, where 5 is usual",
+        "Mostly noise.",
+    ]

@@ -222,8 +222,8 @@ def test_a_message_says_that_it_leaves_out_cells_that_are_mostly_noise() -> None
     merged = {"kind": "ordered", "axes": [axis], "choices": [["all"]], "choice": 0, "merged": 2, "summed": False}
     line[0]["lo"][0] = 1
     assert message({**document, "picture": merged, "series": [{"cells": line}]}) == [
-        "No largest bar can be named: the intervals of age b and age from 2 overlap that of age below 1: 50 (1 to 60), "
-        "the highest that is not mostly noise.",
+        "No largest bar can be named: the intervals of age b and age 2 or more overlap that of age below 1: 50 "
+        "(1 to 60), the highest that is not mostly noise.",
         "1 of 3 bars cannot be distinguished from zero.",
         "Each bar adds up 2 cells.",
     ]
