@@ -48,7 +48,7 @@ def sentences_of(query: StatedQuery, warnings: Iterable[str], *, headlined: bool
     elif any(one.judged for one in query.series):
         said.append(html.paragraph(NONE_STANDS_OUT))
     said += [html.paragraph(text, role="warning") for text in warnings]
-    main, *others = [text for one in query.series for text in _changed(one)] or [""]
+    main, *others = [without_kind(text, query) for one in query.series for text in _changed(one)] or [""]
     compared = f"Since the window before: {main}."
     if others:
         said.append(html.folded(compared, [html.bullets(others)], if_narrow=True))
@@ -66,11 +66,19 @@ def latest_of(query: StatedQuery) -> list[str]:
     said = []
     for window, texts in _latest(query).items():
         if len(texts) < FEW:
-            said.append(html.paragraph(f"Latest, {window}: {'; '.join(one.text for one in texts)}.", role="latest"))
+            numbers = "; ".join(without_kind(one.text, query) for one in texts)
+            said.append(html.paragraph(f"Latest, {window}: {numbers}.", role="latest"))
         else:
-            rows = [(one.name, *_parted(one)) for one in texts]
+            rows = [(without_kind(one.name, query), *_parted(one)) for one in texts]
             said.append(html.table(f"Latest, {window}", ("", "number", "95 % interval"), rows))
     return said
+
+
+def without_kind(said: str, query: StatedQuery) -> str:
+    """Return words about a number without its kind, which only queries with several kinds need."""
+    if len(query.series) > 1:
+        return said
+    return said.removeprefix(f"{query.series[0].kind}, ").removeprefix(f"{query.series[0].kind}: ")
 
 
 def _parted(one: StatedNumber) -> tuple[str, str]:

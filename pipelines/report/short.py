@@ -7,6 +7,7 @@ from pipelines.pages import html
 from pipelines.pages.pictures.message import NONE_LARGEST, message
 from pipelines.report.facts import StatedQuery, StatedSeries
 from pipelines.report.parts import ALL_CELLS
+from pipelines.report.sentences import without_kind
 
 MOST = 2
 """Most numbers that stand out which are named of each series: the latest ones."""
@@ -39,12 +40,13 @@ def _important(query: StatedQuery, drawn: dict[str, Any], others: Sequence[dict[
     standing = [text for series in query.series for text in _standing_out(query, series)]
     yield from standing
     main = message(drawn, others)
-    latest = [one.text for series in query.series[:1] for one in series.latest[:1]]
+    latest = [without_kind(one.text, query) for series in query.series[:1] for one in series.latest[:1]]
     if not main:
         yield from (f"{text}." for text in latest)
     elif not main[0].startswith(NONE_LARGEST):
         yield main[0]
     elif not standing:
+        yield from (f"{without_kind(one.text, query)}." for one in query.series[0].latest[:1] if one.cell is None)
         yield f"{main[0].partition(':')[0]}."
 
 

@@ -240,7 +240,7 @@ KEPT = {
             "Do not conclude: why numbers differ, or what the exact numbers are. All limits",
             "Counts are of regions",
             "windows. A flat stretch repeats a number: it is no evidence that nothing changed.",
-            "level, all cells together: 24 (repeated from the window before, then with the 95 % interval",
+            ": all cells together: 24 (repeated from the window before, then with the 95 % interval",
         ],
         ["remaining"],
     ),

@@ -29,7 +29,7 @@ from pipelines.report.facts import StatedDifference
 from pipelines.report.label import NOT_STATED_BY, Stated
 from pipelines.report.latest import _with_interval
 from pipelines.report.parts import parts_of
-from pipelines.report.sentences import NONE_STANDS_OUT, WHY_LESS, _latest, sentences_of
+from pipelines.report.sentences import NONE_STANDS_OUT, WHY_LESS, _latest, sentences_of, without_kind
 from pipelines.report.stating import facts_of
 from pipelines.report.tables import _chosen, _texts, differences_table
 from privacy.upward import shown
@@ -69,9 +69,11 @@ def test_the_page_states_every_fact(made: Made) -> None:
             assert series.window in section
             together = [one.text for one in series.latest if not one.cell]
             told = together or ([one.name for one in series.latest] if series.cells <= 6 else [])
-            assert [one for one in told if one not in section] == []
+            assert [one for one in told if without_kind(one, query) not in section] == []
             whole = [one for one in series.differences if not one.cell and one.minus_window_end < one.window_end]
-            assert [one.text for one in whole[:1] if f"{series.kind}, {one.text}" not in section] == []
+            assert [
+                one.text for one in whole[:1] if without_kind(f"{series.kind}, {one.text}", query) not in section
+            ] == []
             for one in series.differences:
                 assert one.name in section
                 assert one.minus_name in section
@@ -301,7 +303,7 @@ def test_a_split_report_has_a_page_for_each_query_that_links_back(made: Made, tm
         page = Path(path).read_text()
         assert f'href="{Path(path).name.replace(" ", "%20")}"' in home
         assert 'href="a%20page.html"' in page
-        assert query.series[0].latest[0].text in Elements(page).text
+        assert without_kind(query.series[0].latest[0].text, query) in Elements(page).text
         assert page.count('class="charts" data-place="0"') == 1
 
 

@@ -83,7 +83,7 @@ def test_the_page_states_the_promise_and_the_spent_budget(page: Elements, public
 def test_the_page_begins_with_the_latest_numbers_and_their_intervals(page: Elements, public: Path) -> None:
     """With an interval that holds the whole of the published one."""
     rows = [row for row in slackwater.show(public).table.to_pylist() if row["query"] == "poles"]
-    wanted = r"the end of 4 January 2026: level: ([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+)\)\."
+    wanted = r"the end of 4 January 2026: ([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+)\)\."
     last = rows[-1]
     found = [re.match(wanted, section) for section in page.text.split("Latest, ")[1:]]
     numbers = [tuple(map(float, one.groups())) for one in found if one]

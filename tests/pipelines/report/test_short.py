@@ -48,11 +48,11 @@ def test_three_queries_have_what_stands_out_and_their_largest_cell_or_latest_num
     queries = [stated("Single"), stated("Beds"), stated("Trips", *days[:1]), stated("Trips", *days)]
 
     assert begin(queries[:2], [None, LINES]) == [
-        "Single: level: 1 (95 % interval 0 to 2).",
+        "Single: 1 (95 % interval 0 to 2).",
         "Beds: Largest: a: 30 (25 to 35).",
     ]
     assert begin(queries, [None, LINES, LINES, ALIKE]) == [
-        "Single: level: 1 (95 % interval 0 to 2).",
+        "Single: 1 (95 % interval 0 to 2).",
         "Trips: Stands out, all cells together: 1 May: 10 ± 3, where 5 is usual. Largest: a: 30 (25 to 35).",
         "Trips: Stands out, all cells together: 2 May: 20 ± 3, where 5 is usual; 3 May: 30 ± 3, where 5 is usual; "
         "and 1 before.",
@@ -80,3 +80,12 @@ def test_a_section_says_what_stands_out_before_its_warnings() -> None:
         "level, 1 May: 10 ± 3, where 5 is usual",
         "Mostly noise.",
     ]
+
+
+def test_a_query_without_a_clear_largest_cell_has_its_number_of_all_cells() -> None:
+    beds = stated("Beds")
+    (series,) = beds.series
+    whole = replace(series.latest[0], cell=None, name="level, all cells together", text="level, all cells together: 9")
+    (first, _) = begin([replace(beds, series=(replace(series, latest=(whole,)),)), stated("Trips")], [ALIKE, LINES])
+
+    assert first == "Beds: all cells together: 9. No largest cell can be named."
