@@ -1,14 +1,8 @@
 // Listed keys: bars, or dots of means, with intervals for a window, in its order.
 "use strict";
 (() => {
-  const { element, number, tick, pixels, widest, readable, called, told, unsure, doubt, hatched, limitsOf, barsLegend, inOrder, pictures } = slackwater;
+  const { element, tick, pixels, widest, cut, readable, called, told, unsure, doubt, hatched, limitsOf, barsLegend, inOrder, pictures } = slackwater;
   const FEW = matchMedia("(max-width: 40rem)").matches ? 10 : 20, PRINTED = 28; // bars at first, and more at each press of the button; on paper at least as many as fit on a page
-
-  function cut(text, room) {
-    let letters = text.length;
-    while (letters > 1 && pixels(`${text.slice(0, letters)}\u2026`) > room) letters -= 1;
-    return pixels(text) <= room ? text : `${text.slice(0, letters)}\u2026`;
-  }
 
   function across(domain, room) {
     const scale = d3.scaleLinear(domain, [0, room]).nice();

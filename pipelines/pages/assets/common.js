@@ -69,6 +69,13 @@ const slackwater = (() => {
   const pixels = (text) => pen.measureText(text).width;
   const widest = (texts) => Math.ceil(d3.max(texts, pixels));
 
+  // A text, or as much of its begin as has room.
+  function cut(text, room) {
+    let letters = text.length;
+    while (letters > 1 && pixels(`${text.slice(0, letters)}\u2026`) > room) letters -= 1;
+    return pixels(text) <= room ? text : `${text.slice(0, letters)}\u2026`;
+  }
+
   // A vertical scale with about this number of ticks, and the width of their labels.
   function scaled([low, high], count) {
     const scale = d3.scaleLinear(low === high ? [low - 1, high + 1] : [low, high], [0, 1]).nice();
@@ -184,5 +191,5 @@ const slackwater = (() => {
     addEventListener("afterprint", () => redraws.forEach((redraw) => redraw()));
   }
 
-  return { data, span, when, element, number, tick, pixels, widest, scaled, thinnest, apart, readable, copied, drawAll };
+  return { data, span, when, element, number, tick, pixels, widest, cut, scaled, thinnest, apart, readable, copied, drawAll };
 })();

@@ -1,16 +1,10 @@
 // Draws what the page's data hold: for each attribute its estimates with their intervals, and a table to copy from.
 "use strict";
 (() => {
-  const { data, element, number, tick, pixels, widest, scaled, readable, copied, drawAll } = slackwater;
+  const { data, element, number, tick, widest, cut, scaled, readable, copied, drawAll } = slackwater;
   const FEW = 24; // rows at first, and more at each press of the button
 
   const share = (value) => `${number(Math.round(value * 1e6) / 1e4)} %`.replace("-", "\u2212");
-
-  function cut(text, room) {
-    let letters = text.length;
-    while (letters > 1 && pixels(`${text.slice(0, letters)}\u2026`) > room) letters -= 1;
-    return pixels(text) <= room ? text : `${text.slice(0, letters)}\u2026`;
-  }
 
   function told(one, place) {
     const say = one.share ? share : number;

@@ -117,5 +117,5 @@ Object.assign(slackwater, (() => {
 
   const pictures = {};
 
-  return { named, merging, largest, peakOf, halfWidth, boxed, ranged, pictures };
+  return { named, merging, largest, peakOf, halfWidth, boxed, pictures };
 })());

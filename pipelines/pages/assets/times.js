@@ -94,5 +94,5 @@ Object.assign(slackwater, (() => {
     return { ...fitted(marks, length, width), dated: whole ? "" : `Each ${unit} is the ${{ date: ["last day", "first day"], time: ["end", "start"] }[unit][+steps]} of a window.` };
   }
 
-  return { label, quantile, isSum, called, daily, stepped, moment, told, toldWhole, ticks, dates, POINTS };
+  return { label, quantile, isSum, called, stepped, moment, told, toldWhole, ticks, dates, POINTS };
 })());
