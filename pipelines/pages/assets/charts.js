@@ -189,7 +189,7 @@
       if (!make) return;
       showWindow();
       const items = picture.items?.(state) ?? state.series.cells.map((line, cell) => ({ name: named(query, cell), line }));
-      const [said, ...rest] = [].concat(picture.message?.(state) ?? largest(query, state.series, state.window, items, `Largest${query.picture.kind === "map" ? ` ${merging(query)[0]}` : ""}${among()}`));
+      const [said, ...rest] = [].concat(picture.message?.(state) ?? largest(query, state.series, state.window, items, `Largest${query.picture.kind === "map" ? ` ${merging(query)[0]}` : ""}`, among()));
       // All cells together: as published, or the sum of the cells with its interval.
       const whole = [...data.queries, ...(data.others ?? [])].find((one) => one.origin === query.origin && one.part === "total" && one !== query);
       const sum = picture.total?.(state) ?? totalOfChoice() ?? whole?.series[query.series.indexOf(state.series)]?.cells[0] ?? state.series.total, { untotalled } = state.series;

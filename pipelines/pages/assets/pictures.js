@@ -27,15 +27,15 @@ Object.assign(slackwater, (() => {
     return texts.filter((text) => !query.part || text !== "all").join(", ");
   }
 
-  // The largest of some things in a window, each with its name and line, and how sure that is; `called`: its name.
-  function largest(query, series, window, items, called) {
+  // The largest of some things in a window, each with its name and line, and how sure that is; `called`: its name; `among`: of what.
+  function largest(query, series, window, items, called, among = "") {
     const known = items.filter(({ line }) => line.v[window] !== null);
     if (!known.length) return ["no numbers."];
     const top = topmost(query, known, window);
     const sure = known.filter(({ line }) => line.lo[window] !== null), low = top.line.lo[window];
     const chosen = known.some(({ line }) => line.v[window] > top.line.v[window]), shown = `${top.name}: ${told(series, top.line, window)}`;
     const others = low === null ? [] : sure.filter((one) => one !== top && one.line.hi[window] >= low).map(({ name }) => name);
-    const [noun, each] = merging(query), said = [`${chosen ? `Largest ${noun} that is not mostly noise` : called}: ${shown}.`];
+    const [noun, each] = merging(query), what = others.length ? "Highest number" : called, said = [`${what}${chosen ? " that is not mostly noise" : ""}${among}: ${shown}.`];
     const whose = others.length > 2 ? `${number(others.length)} of ${number(sure.length - 1)} other ${noun}s` : others.join(" and ");
     if (others.length && others.length > (sure.length - 1) / 2) said[0] = `No largest ${noun} can be named: the interval${overlap(whose, others)} that of ${shown}${chosen ? ", the highest that is not mostly noise" : ""}.`;
     else if (low !== null) said.push(overlapping(others, noun));

@@ -35,7 +35,7 @@ def message(
     whole = len(choices) < 2 or (picture["summed"] and not picture["choice"])
     among = "" if whole else f" of {', '.join(choices[picture['choice']])}"
     called = PICTURES[picture["kind"]].largest.replace("cell", merging(picture)[0])
-    return _largest(document, shown, _drawn(document, shown), called + among, window)
+    return _largest(document, shown, _drawn(document, shown), (called, among), window)
 
 
 NONE_LARGEST = "No largest"
@@ -76,8 +76,18 @@ def _along(axis: dict[str, Any], text: str) -> str:
     return f"{axis['key']} {axis['texts'][-1]} or more" if text == axis["labels"][-1] else f"{axis['key']} {text}"
 
 
-def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, called: str, window: int) -> list[str]:
-    """Return sentences about the largest of some items: which, how sure that is, and how many say nothing."""
+def _largest(
+    document: dict[str, Any], shown: dict[str, Any], items: Items, called: tuple[str, str], window: int
+) -> list[str]:
+    """Return sentences about the largest of some items: which, how sure that is, and how many say nothing.
+
+    Args:
+        document: Data of the charts of one query.
+        shown: Its series.
+        items: The items.
+        called: What the largest one is called, and of what it is the largest.
+        window: Place of the window.
+    """
     items = [(name, line) for name, line in items if line["v"][window] is not None]
     if not items:
         return ["no numbers."]
@@ -85,8 +95,9 @@ def _largest(document: dict[str, Any], shown: dict[str, Any], items: Items, call
     known, low = [one for one in items if one[1]["lo"][window] is not None], line["lo"][window]
     chosen = any(one["v"][window] > line["v"][window] for _, one in items)
     number, (noun, each) = f"{top}: {told(line, window, shown.get('repeated'))}", merging(document["picture"])
-    said = [f"{f'Largest {noun} that is not mostly noise' if chosen else called}: {number}."]
     others = [] if low is None else [name for name, one in known if one["hi"][window] >= low and one is not line]
+    what = f"{'Highest number' if others else called[0]}{' that is not mostly noise' * chosen}{called[1]}"
+    said = [f"{what}: {number}."]
     if others and len(others) > (len(known) - 1) / 2:
         of = f"{len(others):,} of {len(known) - 1:,} other {noun}s" if len(others) > 2 else " and ".join(others)
         rest = ", the highest that is not mostly noise" if chosen else ""
@@ -148,7 +159,7 @@ def _of_tree(document: dict[str, Any], others: Sequence[dict[str, Any]], series:
     while place < len(values):
         name, place = inner.get(place, (values[place], place + 1))
         nodes.append(name)
-    said = _largest(document, shown, found(nodes), "Largest", window)
+    said = _largest(document, shown, found(nodes), ("Largest", ""), window)
     if inner and (leaves := [one for one in found(values) if one[1]["v"][window] is not None]):
         name, line = _topmost(document, leaves, window)
         said.append(f"Largest {document['keys'][at]}: {name}: {told(line, window, shown.get('repeated'))}.")

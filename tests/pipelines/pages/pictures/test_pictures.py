@@ -198,7 +198,7 @@ def test_main_messages_name_the_largest_cell_and_the_change_of_the_median(drawn)
     assert "cells have intervals wider than half of their range." in said["wait"]
     assert said["places"].startswith("Largest: Bavaria: ")
     assert ". Largest town: Munich: " in said["places"]
-    assert said["jobs"].startswith("Largest: Bavaria: 1,")
+    assert said["jobs"].startswith("Highest number: Bavaria: 1,")
     assert said["rare"].endswith("(repeated, no known interval).")
     assert said["all"] == ""
     assert said["jobs"].partition(". ")[2].startswith("The interval of Ulm overlaps this one.")
@@ -214,7 +214,7 @@ def test_a_message_says_that_it_leaves_out_cells_that_are_mostly_noise() -> None
     said = message({**document, "series": [{"cells": line}]})
 
     assert said == [
-        "Largest cell that is not mostly noise: a: 50 (40 to 60).",
+        "Highest number that is not mostly noise: a: 50 (40 to 60).",
         "The interval of b overlaps this one.",
         "1 of 3 cells cannot be distinguished from zero.",
     ]
@@ -266,7 +266,7 @@ def test_means_open_at_the_highest_cell_that_is_not_mostly_noise() -> None:
     document = chart_document(query, [numbers], plan_of(query), times=WEEKS, queries=1, within=(0, 90))
 
     assert document["open"] == 1
-    assert message(document)[0] == "Largest cell that is not mostly noise: b: 60 (40 to 80)."
+    assert message(document)[0] == "Highest number that is not mostly noise: b: 60 (40 to 80)."
 
 
 def test_sums_that_mean_nothing_say_why(drawn) -> None:
