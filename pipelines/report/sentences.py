@@ -41,7 +41,8 @@ def sentences_of(query: StatedQuery, warnings: Iterable[str], *, headlined: bool
     kinds = [html.bullets(meanings)] if len(meanings) > 1 else [html.paragraph(one) for one in meanings]
     said = [html.paragraph(what), *kinds, *map(html.paragraph, more)]
     said += [] if headlined else latest_of(query)
-    standing = [text.removeprefix(f"{query.label}, ") for one in query.series for text in one.standing_out]
+    outliers = [text.removeprefix(f"{query.label}, ") for one in query.series for text in one.standing_out]
+    standing = [without_kind(text, query) for text in outliers]
     if standing:
         said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
         said.append(html.bullets(standing))

@@ -227,7 +227,7 @@ KEPT = {
             ),
             "level: quantiles of age over entries that are present at the end of a window.",
             "level: mean of age over entries that are present at the end of a window.",
-            "New numbers of level: in all 4 windows.",
+            "New numbers of level: in all 4 windows. The 95 % interval of a difference of two new numbers is made of",
             "Weak protection: epsilon is 1e+07.",
             "about 10^4,342,945 (e^epsilon) times as likely as without the entry",
         ],

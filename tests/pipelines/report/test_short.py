@@ -77,7 +77,7 @@ def test_a_section_says_what_stands_out_before_its_warnings() -> None:
 
     assert said[2:] == [
         "Numbers that stand out by more than the noise:",
-        "level, 1 May: 10 ± 3, where 5 is usual",
+        "1 May: 10 ± 3, where 5 is usual",
         "Mostly noise.",
     ]
 
