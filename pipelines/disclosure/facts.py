@@ -19,7 +19,7 @@ from privacy.noise.kinds import NOISE
 from privacy.planning.plan import Plan
 from privacy.planning.spent import whole
 from privacy.upward import shown
-from transforms.common.dates import utc_name
+from transforms.common.dates import moment_name, start_name
 
 NOT_STATED = "Not stated by the curator."
 
@@ -89,11 +89,12 @@ def labelled(texts: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _dates(subject: Subject) -> str:
     schedule = subject.spec.schedule
-    until = "without an end" if schedule.until is None else f"to {utc_name(schedule.until)}"
-    joined = ", " if schedule.until is None else " "
+    start, until = start_name(schedule.local(schedule.start)), ", without an end"
+    if schedule.until is not None:
+        until = f" to {moment_name(schedule.local(schedule.until))}"
     return (
-        f"Windows of {schedule.length} from {utc_name(schedule.start)}{joined}{until}. Each is published once, "
-        "after it has closed, and stays as it is."
+        f"Windows of {length_text(schedule.every)} from {start}{until}, in {schedule.clocks}. Each is "
+        "published once, after it has closed, and stays as it is."
     )
 
 

@@ -60,7 +60,7 @@ def page_of(
     begin = [
         f"<h1>{html.text(title)}</h1>\n",
         html.paragraph(words.protected(survey), role="lead"),
-        *about.introduction,
+        *about.introduction(),
         html.ended("Do not conclude:", words.CONCLUDED, "limits", "All limits"),
         html.paragraph(_number_of(survey, found)),
         html.paragraph(words.strength(survey)),

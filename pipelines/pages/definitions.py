@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from pipelines.pages import words
 from pipelines.pages.subject import WEAK_EPSILON, column_text, covered, entries, hidden, unit
+from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
 from privacy.counted import listed
 from privacy.planning.plan import Plan
@@ -119,7 +120,7 @@ def _kinds(spec: Spec) -> Iterator[tuple[str, str]]:
 
 
 def _of_data(spec: Spec) -> Iterator[tuple[str, str]]:
-    yield "window", f"The time of one number, here {spec.schedule.length}. It does not contain its end."
+    yield "window", f"The time of one number, here {length_text(spec.schedule.every)}. It does not contain its end."
     yield "query", "A question to the data, such as a count. Each has a section of this page."
     yield "cell", "A group that has separate numbers."
     if ordered := [(name, key) for query in spec.queries for name, key in query.ordered]:

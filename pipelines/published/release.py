@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -16,10 +15,9 @@ import pyarrow.compute as pc
 from pipelines.common.arguments import SpecLike, path_of
 from pipelines.common.errors import ArgumentError
 from pipelines.epochs.plans import SAME, is_for
-from pipelines.spec.document import document_of
 from pipelines.spec.load import Spec, load
 from pipelines.spec.public import PUBLIC as WITHHELD_FOLDER
-from pipelines.spec.times import MICROSECOND, moment_text, parse_time
+from pipelines.spec.times import moment_text
 from pipelines.store.attempt import own_name
 from pipelines.store.commit import PLAN, RELEASE, SPEC, Commit
 from pipelines.store.folder import Folder, folder_at, is_folder, read_public, read_public_table
@@ -34,7 +32,6 @@ from transforms.aggregation.queries import Query
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SpecError
 from transforms.common.windows import Windows
-from transforms.common.zones import zone_of
 from transforms.release.discovered_tables import found_rows
 from transforms.release.marginal_tables import Marginal, by_marginal, marginal_kind
 from transforms.release.published_columns import TIME, key_types, types_of_some
@@ -87,17 +84,10 @@ class Published:
                 f"{self._folder.path(PLAN)}: of other queries, windows or privacy than {SPEC} and {MANIFEST} say; get "
                 "the folder again"
             )
-        calendar = self.spec.schedule.calendar
-        if calendar is not None:
-            self._zone: tzinfo = zone_of(calendar.zone)
-        else:
-            start = parse_time(str(document_of(SPEC, self.spec.text).content["schedule"]["start"]))
-            self._zone = start.tzinfo or UTC
 
     def local(self, moment: int) -> int:
         """Return the local time of the schedule's zone at a moment, in microseconds as if it were UTC."""
-        shown = (datetime.fromtimestamp(0, UTC) + moment * MICROSECOND).astimezone(self._zone)
-        return moment + (shown.utcoffset() or timedelta(0)) // MICROSECOND
+        return self.spec.schedule.local(moment)
 
     def numbers(self, query: Query, only: Collection[str] | None = None) -> Iterator[tuple[Series, pa.Table]]:
         """Yield each series of a query with its rows, window after window, each with the cells in the spec's order.

@@ -83,11 +83,14 @@ class Stated:
         """The curator's texts for pages, by their keys, as a spec has them."""
         return tuple((key, text) for key, text in self.texts.items() if is_of_pages(key))
 
-    @property
-    def introduction(self) -> list[str]:
-        """The publisher with the contact, the description and the source, as HTML; what is not stated is left out."""
+    def introduction(self, when: str = "") -> list[str]:
+        """Return the publisher with the contact, the description and the source, as HTML, as far as they are stated.
+
+        Args:
+            when: When the numbers were published, with a space before it.
+        """
         curator, contact = self.texts.get("curator", ""), self.texts.get("contact", "")
-        published = [] if not curator or curator.startswith(NOT_STATED_BY) else [f"Published by {curator}"]
+        published = [] if not curator or curator.startswith(NOT_STATED_BY) else [f"Published{when} by {curator}"]
         if contact and not published:
             published = [f"Contact: {contact}"]
         texts = [("", "description"), ("Source: ", "source")]

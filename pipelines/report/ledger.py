@@ -7,13 +7,19 @@ from pipelines.pages import html
 from pipelines.pages.subject import covered
 from pipelines.published.labels import Labels
 from pipelines.published.release import Published
-from pipelines.spec.times import people_time
+from pipelines.spec.times import microseconds, parse_time
 from privacy.counted import up_to
 from privacy.upward import shown
 from transforms.common.dates import moment_name
 
 EPOCHS = 20
 """Number of epochs that the ledger shows, the last ones."""
+
+
+def committed(release: Published, text: str) -> int:
+    """Return a time in ISO 8601 by the clocks of the release, in whole seconds of microseconds."""
+    moment = microseconds(parse_time(text))
+    return release.local(moment - moment % 1_000_000)
 
 
 def ledger_section(release: Published, document: dict[str, Any], labels: Labels) -> html.PageSection:
@@ -46,13 +52,13 @@ def ledger_section(release: Published, document: dict[str, Any], labels: Labels)
             *_shares(document, labels),
             html.table(
                 "Budget spent by the end of each epoch" + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
-                ("epoch", "windows", "until", "committed", "epsilon", "delta"),
+                ("epoch", "windows", "until", "published", "epsilon", "delta"),
                 [
                     (
                         epoch["epoch"],
                         up_to(epoch["released"] + 1, epoch["windows"]),
                         moment_name(release.local(release.bounds.end(epoch["windows"]))),
-                        people_time(epoch["committed_at"]),
+                        moment_name(committed(release, epoch["committed_at"])),
                         shown(epoch["spent"]["epsilon"]),
                         shown(epoch["spent"]["delta"]),
                     )

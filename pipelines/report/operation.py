@@ -24,7 +24,7 @@ from pipelines.report.drawing import charts_data, drawn_part, headlined, others_
 from pipelines.report.facts import Facts, StatedQuery
 from pipelines.report.found import found_section
 from pipelines.report.label import Stated, stated
-from pipelines.report.ledger import ledger_section
+from pipelines.report.ledger import committed, ledger_section
 from pipelines.report.parts import ReportPart, parts_of, repeated_totals
 from pipelines.report.reported import Reported
 from pipelines.report.sentences import latest_of, noise_warnings, sentences_of
@@ -34,7 +34,7 @@ from pipelines.report.tables import differences_table, page_name, plain_table
 from pipelines.spec.load import Spec
 from privacy.counted import counted
 from privacy.upward import shown
-from transforms.common.dates import moment_name
+from transforms.common.dates import DAY, moment_name, start_name
 from transforms.common.sinks import write_text
 
 CONCLUSIONS = "conclusions"
@@ -130,19 +130,19 @@ def _page(
     )
     again = f", {facts.repeated:,} of which repeat those of the window before," if facts.repeated else ""
     until = moment_name(release.local(release.bounds.end(release.windows)))
-    complete = " All windows of the release are published." if release.windows == plan.promise.windows else ""
+    complete = " All windows are published." if release.windows == plan.promise.windows else ""
     promised = [
         html.paragraph(facts.protects, role="lead"),
         html.ended("Do not conclude:", limits(spec, plan.budget.epsilon), CONCLUSIONS, "All limits"),
         html.paragraph(
             f"{counted(facts.numbers, 'number')}{again} from {counted(release.windows, 'window')} of {facts.window}, "
-            f"up to {until}. A window is the time of one number. Differential privacy with {budget}, for all numbers "
-            f"together.{complete}"
+            f"up to {until}, in {spec.schedule.clocks}. A window is the time of one number. Differential privacy: "
+            f"{budget} for all together.{complete}"
         ),
     ]
     body = [
         f"<h1>{html.text(facts.title)}</h1>\n",
-        html.beside([*about.introduction, *promised], in_short(facts.queries, data)),
+        html.beside([*about.introduction(_when(release, account)), *promised], in_short(facts.queries, data)),
         *(html.paragraph(text, role="warning") for text in [words.weakness(spec, plan.budget.epsilon)] if text),
     ]
     sections = [
@@ -154,6 +154,13 @@ def _page(
     ]
     body.append(html.with_contents([*sections, _glossary(release, [*body, *sections])]))
     return with_charts(f"{facts.title}: published numbers", body, None if pages else data)
+
+
+def _when(release: Published, account: dict[str, Any]) -> str:
+    """Return the date of the last epoch by the clocks of the windows; that of the first one, too, if it is another."""
+    moments = [committed(release, account["epochs"][place]["committed_at"]) for place in (0, -1)]
+    dates = [start_name(moment - moment % DAY) for moment in moments]
+    return f" on {dates[1]}" if dates[0] == dates[1] else f" from {dates[0]} on, last on {dates[1]},"
 
 
 def _glossary(release: Published, parts: Sequence[str | html.PageSection]) -> html.PageSection:

@@ -18,12 +18,18 @@ from pipelines.report.found import found_document
 from pipelines.report.label import Stated
 from pipelines.report.latest import latest, standing_out
 from pipelines.report.parts import Dated, ReportPart, repeated_totals, window_of
+from pipelines.spec.durations import length_text
 from pipelines.spec.series import series_label
 from pipelines.spec.times import moment_text
 from privacy.counted import counted, listed
 
 TOTAL = "The number of all cells together is published, as the total."
 """Added to a query whose total has no section on the page."""
+
+CANCELS = (
+    " The sum of all cells has a narrower interval than one cell: the noise is such that much of it cancels in sums."
+)
+"""Added to what intervals cover, if that is so."""
 
 FLAT = " A flat stretch repeats a number: it is no evidence that nothing changed."
 """Added if numbers are repeated."""
@@ -52,7 +58,7 @@ def facts_of(release: Published, parts: Sequence[ReportPart], about: Stated) -> 
         start=moment_text(release.bounds.start),
         until=release.until,
         windows=release.windows,
-        window=spec.schedule.length,
+        window=length_text(spec.schedule.every),
         numbers=sum(one.count for part in parts for one in part.numbers),
         repeated=sum(one.repeats for part in parts for one in part.numbers),
         epsilon=plan.budget.epsilon,
@@ -70,23 +76,32 @@ def _query(part: ReportPart, release: Published, about: Stated, totals: Collecti
     what = " ".join(filter(None, (words.what_is_measured(part.origin, part.of, spec), _cell_text(part, release))))
     meanings = definitions.meanings(part.origin, spec, part.of)
     heading = about.heading(part)
+    series = tuple(
+        stated_series(
+            *(part, one, release, about.names),
+            kind=series_label(one.series, release.plan),
+            meaning=meaning,
+            heading=heading,
+            errors=ExactErrors(part, one, release),
+        )
+        for one, meaning in zip(part.numbers, meanings, strict=True)
+    )
     return StatedQuery(
         query=part.origin.name,
         of=part.of,
         label=heading,
         measured=(what, *total, *words.apart(part.origin, spec), *_renewed(part, release)),
-        coverage=definitions.coverage(part.origin, spec),
-        series=tuple(
-            stated_series(
-                *(part, one, release, about.names),
-                kind=series_label(one.series, release.plan),
-                meaning=meaning,
-                heading=heading,
-                errors=ExactErrors(part, one, release),
-            )
-            for one, meaning in zip(part.numbers, meanings, strict=True)
-        ),
+        coverage=f"{definitions.coverage(part.origin, spec)}{CANCELS if any(map(_cancels, series)) else ''}",
+        series=series,
     )
+
+
+def _cancels(series: StatedSeries) -> bool:
+    """Return whether the sum of all cells has a narrower interval than one of the cells."""
+    widths = [
+        one.high - one.low if one.low is not None and one.high is not None else np.inf for one in series.latest[:2]
+    ]
+    return len(widths) == 2 and series.latest[0].cell is None and widths[0] < widths[1]
 
 
 def _cell_text(part: ReportPart, release: Published) -> str:

@@ -53,12 +53,12 @@ def plain_table(
     """
     tables = [one for one in (part.whole, part) if one is not None]
     shown, saved = (most // queries // max(1, len(part.numbers) * len(tables)) for most in (SHOWN, SAVED))
-    keys = [name for name, _ in part.query.by]
+    keys = [name for name, key in part.query.by if not part.of or len(key) > 1]
     rows = [
         row
         for of in tables
         for numbers, one in _with_kinds(of, stated)
-        for row in _rows(of, numbers, one, release, labels, shown)
+        for row in _rows(of, numbers, one, release, labels, shown, keys)
     ]
     content, count = _csv(part, stated, release, saved)
     every = sum(one.count for of in tables for one in of.numbers)
@@ -109,12 +109,12 @@ def _chosen(numbers: Numbers, most: int) -> tuple[range, NDArray[np.int64]]:
 
 
 def _rows(
-    part: ReportPart, numbers: Numbers, kind: str, release: Dated, labels: Labels, most: int
+    part: ReportPart, numbers: Numbers, kind: str, release: Dated, labels: Labels, most: int, keys: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Yield rows for people, the last window first."""
+    """Yield rows for people, the last window first, with these keys."""
     places, chosen = _chosen(numbers, most)
     published = numbers.published
-    cells = [(cell, labels.cell(list(one), list(one.values()))) for cell, one in cells_of(part, chosen)]
+    cells = [(cell, labels.cell(keys, [one[name] for name in keys])) for cell, one in cells_of(part, chosen)]
     for place in reversed(places):
         window = window_of(release, numbers, place).name
         for cell, label in cells:

@@ -7,6 +7,7 @@ the file and its rules.
 """
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +24,7 @@ from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.query_of import query_of
 from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.sinks import Loaded
-from pipelines.spec.times import now
+from pipelines.spec.times import MICROSECOND, now
 from privacy.automaton import Bound
 from privacy.constraint import Constraint
 from privacy.noise.kinds import Accounting, Mechanism
@@ -34,6 +35,7 @@ from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
 from transforms.common.output_formats import DEFAULT
 from transforms.common.source import Source
+from transforms.common.zones import zone_of
 from transforms.sources.formats.table import FORMATS
 from transforms.sources.freshness import Freshness
 
@@ -103,6 +105,7 @@ class Schedule:
         calendar: The calendar by which windows begin and end; None: all have the same length. With a calendar, `every`
             is the length that a plan counts, and `start` and `until` are computed from today's time zones. Committed
             windows keep their ends (pipelines.epochs.calendar_bounds).
+        zone: The zone in which the spec states the start; that of a calendar is its own.
         slack: Any m consecutive windows are at least m * every - slack long, in microseconds, as far ahead as the
             calendar is computed.
     """
@@ -112,7 +115,23 @@ class Schedule:
     until: int | None = None
     windows: int | None = None
     calendar: Calendar | None = None
+    zone: tzinfo = field(default=UTC, compare=False)
     slack: int = 0
+
+    @property
+    def clocks(self) -> str:
+        """Clocks by which pages state times, in words.
+
+        >>> Schedule(start=0, every=86_400_000_000).clocks
+        'UTC'
+        """
+        return str(self.zone) if self.calendar is None else f"the time of {self.calendar.zone}"
+
+    def local(self, moment: int) -> int:
+        """Return the time that clocks of the schedule's zone show at a moment, in microseconds as if it were UTC."""
+        zone = self.zone if self.calendar is None else zone_of(self.calendar.zone)
+        shown = (datetime.fromtimestamp(0, UTC) + moment * MICROSECOND).astimezone(zone)
+        return moment + (shown.utcoffset() or timedelta(0)) // MICROSECOND
 
     @property
     def length(self) -> str:
@@ -293,6 +312,7 @@ def _schedule(section: ScheduleSection) -> Schedule:
         until=None if windows is None else bounds.end(windows),
         windows=windows,
         calendar=section.calendar,
+        zone=(section.start.tzinfo if isinstance(section.start, datetime) else None) or UTC,
         slack=section.slack,
     )
 

@@ -1,6 +1,7 @@
 """A release with marginals and a hierarchy: rows and answers are those of DuckDB's `GROUP BY CUBE` and `ROLLUP`."""
 
 import json
+import re
 import shutil
 from collections import Counter
 from functools import cache
@@ -162,6 +163,10 @@ def test_marginals_are_those_of_a_cube_and_add_up(tmp_path, capsys):
         part in page
         for part in ("beds, by ward", "crossed, ranges of age, by level 1 of ward", "crossed, quantiles of age, total")
     )
+    tables = re.findall(r"<table[^>]*><caption>beds, by ward: .*?</table>", page, re.DOTALL)
+    assert [re.findall("<th scope=.col.[^>]*>(.*?)</th>", one) for one in tables][-1:] == [
+        ["when", "kind", "ward", "number", "95&nbsp;% from", "to"]  # no column of which each row is "all"
+    ]
     assert "level_marginal: made from the cells" in say("smooth", "public", "-o", "smooth.csv").out
 
 

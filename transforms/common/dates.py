@@ -28,6 +28,15 @@ def utc_name(moment: int) -> str:
     return f"{_instant(_at(moment))} UTC"
 
 
+def start_name(moment: int) -> str:
+    """Return the start of windows as text; midnight is the day that it begins.
+
+    >>> start_name(1_785_110_400_000_000), start_name(1_785_060_000_000_000)
+    ('27 July 2026', '26 July 2026, 10:00')
+    """
+    return (_day if moment % DAY == 0 else _instant)(_at(moment))
+
+
 def window_name(start: int, end: int) -> str:
     """Return the name of a window.
 

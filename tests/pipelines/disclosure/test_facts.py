@@ -27,12 +27,16 @@ SAID = {
         "Readers cannot conclude what a single person did, why numbers differ, that a number is exactly that of the",
     ],
     "owners": ["in rho of zero-concentrated differential privacy, add up to 0.01655", "Discrete Gaussian noise"],
-    "without an end": ["The whole release, however long it runs", "1 January 2026, 00:00 UTC, without an end."],
+    "without an end": [
+        "The whole release, however long it runs",
+        "Windows of 1 day from 1 January 2026, without an end, in UTC.",
+    ],
     "a span": [
         "in what one entry does within 3 days: in one of them it is absent",
         "Epsilon covers everything that one entry does in any 3 days. A difference that lasts longer than 3 days costs",
     ],
     "a distance": ["in the same states, except for its place: where one entry is, up to 20 in age."],
+    "months": ["Windows of 1 month from 1 January 2026 to the end of 30 June 2026, in the time of Europe/Berlin."],
     "adaptive": [
         "Decisions of adaptive queries have separate noise.",
         "Repeated numbers of adaptive queries have neither",

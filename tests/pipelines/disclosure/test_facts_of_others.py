@@ -41,7 +41,7 @@ def test_a_survey_states_every_point(tmp_path: Path, method: str) -> None:
     assert all(found.values())
     assert "City <Council> (Government). Contact: privacy@city.example." in found["curator"]
     assert "Epsilon follows the guideline of 2025." in found["chosen"]
-    assert "the collector sees randomised reports alone" in found["trust"]
+    assert "Others see randomised reports alone" in found["trust"]
     refuse_what_no_page_says(" ".join(found.values()))
 
 

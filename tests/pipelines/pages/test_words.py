@@ -244,7 +244,14 @@ KEPT = {
         ],
         ["remaining"],
     ),
-    "0.3.0/blocks": (["windows of 1 day in Europe/Berlin", "In each 4 days at most 2 changes of an entry"], [LEFT]),
+    "0.3.0/blocks": (
+        [
+            "windows of 1 day, up to",
+            ", in the time of Europe/Berlin. A window",
+            "In each 4 days at most 2 changes of an entry",
+        ],
+        [LEFT],
+    ),
     "0.3.0/owners": (
         ["Sensitivity, and the noise inside the mechanism", "In each 3 days at most 2 changes of an owner"],
         [LEFT],

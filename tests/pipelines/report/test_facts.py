@@ -30,7 +30,7 @@ from pipelines.report.label import NOT_STATED_BY, Stated
 from pipelines.report.latest import _with_interval
 from pipelines.report.parts import parts_of
 from pipelines.report.sentences import NONE_STANDS_OUT, WHY_LESS, _latest, sentences_of, without_kind
-from pipelines.report.stating import facts_of
+from pipelines.report.stating import CANCELS, _cancels, facts_of
 from pipelines.report.tables import _chosen, _texts, differences_table
 from privacy.upward import shown
 from tests.pipelines.pages.elements import Elements
@@ -87,6 +87,17 @@ def test_the_page_states_every_fact(made: Made) -> None:
     assert len(shares) > 1
     assert [one for one in shares if one not in text.partition("Share of each query, in rho")[2]] == []
     assert f"{made.facts.numbers:,} numbers from {made.facts.windows} windows of 1 day" in text
+
+
+def test_a_sum_with_a_narrower_interval_than_a_cell_has_a_reason(made: Made) -> None:
+    series = next(one for query in made.facts.queries for one in query.series if one.latest[0].cell is None)
+    first, cell = (replace(one, low=0.0, high=10.0) for one in series.latest[:2])
+
+    def reason(high: float | None) -> bool:
+        return _cancels(replace(series, latest=(replace(first, high=high), cell)))
+
+    assert [reason(high) for high in (9.0, 10.0, None)] == [True, False, False]
+    assert all((CANCELS in query.coverage) == any(map(_cancels, query.series)) for query in made.facts.queries)
 
 
 @pytest.mark.slow
@@ -333,11 +344,11 @@ def test_publisher_and_headings_are_in_words_and_what_is_not_stated_is_one_point
     about = Stated({**facts, "contact": "a@b", "source": "A table.", "column age": "Age", "label listed": "Listed"})
 
     assert [about.heading(one) for one in (part, alone)] == ["Listed, ranges of Age", "Listed, Age 20 to 40"]
-    assert about.introduction == [
-        "<p>Published by City &lt;H&gt; (Government). Contact: a@b.</p>\n",
+    assert about.introduction(" on 1 May") == [
+        "<p>Published on 1 May by City &lt;H&gt; (Government). Contact: a@b.</p>\n",
         "<p>Source: A table.</p>\n",
     ]
-    assert Stated({"curator": "Not stated by the curator. Contact: a@b.", "contact": "a@b"}).introduction == [
+    assert Stated({"curator": "Not stated by the curator. Contact: a@b.", "contact": "a@b"}).introduction() == [
         "<p>Contact: a@b</p>\n"
     ]
     assert about.points[1:] == [

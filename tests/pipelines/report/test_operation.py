@@ -22,6 +22,7 @@ from pipelines.pages.numbers import Floats, Numbers, numbers_of, outstanding, si
 from pipelines.published.release import published
 from pipelines.report.drawing import headlined
 from pipelines.report.parts import ReportPart, repeated_totals
+from pipelines.spec.times import people_time
 from privacy.accounting.accounting import Budget
 from privacy.adaptive.bd import Bd
 from privacy.constraint import AtMost, AtOnce
@@ -345,7 +346,7 @@ def test_a_release_before_its_first_sliding_window_can_be_run_and_read(tmp_path:
         "schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-05T00:00:00Z}\n"
         f"strategy: disjoint\nqueries:\n{queries}"
         f"output: {{public: {tmp_path}/public, private: {tmp_path}/private, format: csv}}\n"
-        "about: {columns: {id: stay <b>}}\n"
+        "about: {curator: Us, columns: {id: stay <b>}}\n"
     )
     slackwater.run(spec, until="2026-01-02T00:00:00Z")
 
@@ -354,6 +355,9 @@ def test_a_release_before_its_first_sliding_window_can_be_run_and_read(tmp_path:
     assert facts is not None
     page = (tmp_path / "page.html").read_text()
     assert "Protects each stay &lt;b&gt;: " in page
+    committed = published(str(tmp_path / "public")).epochs[-1].committed_at
+    assert f"<p>Published on {people_time(committed).partition(',')[0]} by Us.</p>" in page
+    assert "up to the end of 1 January 2026, in UTC." in page
     public = slackwater.report(tmp_path / "public", output=tmp_path / "public.html").facts
     assert public is not None
     assert public.protects == facts.protects
