@@ -727,6 +727,7 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
     )
 
     frames = [text(elsewhere, f"#query-{stops} .legend .key:has(.ring)")]
+    lowest = text(elsewhere, f"#query-{stops} .pictured [aria-label^=y-axis] text")
     elsewhere.find_element(By.CSS_SELECTOR, f"#query-{stops} .pictured .jump").send_keys(Keys.ENTER)
     frames += [text(elsewhere, f"#query-{one} .legend .key:has(.ring)") for one in (stops, ages)]
     back = elsewhere.switch_to.active_element.text  # it keeps the focus
@@ -786,6 +787,7 @@ def test_windows_boxes_and_nodes_are_chosen_by_keys(elsewhere, charts):
         "highest number of all windows, with its 95 % interval; others may be higher",
     ]
     assert back == "Back to the last window"
+    assert lowest == "44.89"  # the lowest edge is at 44.886
     assert outer[:2] == ["age below 0", "age 100 or more"]
     number, when = outer[2].split(")")
     assert peak.startswith("Highest number of all windows: age [")

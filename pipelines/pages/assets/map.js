@@ -10,12 +10,13 @@ slackwater.pictures.map = (query, { choose }) => {
   const [west, north] = [axes[across].edges, axes[up].edges];
   const places = d3.range(columns * rows);
 
-  function axisOf(axis, room) {
+  // Ticks that fit next to each other, or below each other if labels have the same height.
+  function axisOf(axis, room, tall) {
     const moments = /T.*Z$/.test(axis.texts[0]) || /^\d{4}-\d\d-\d\d/.test(axis.texts[0]);
     const scale = (moments ? d3.scaleUtc : d3.scaleLinear)(d3.extent(axis.edges), [0, room]);
-    for (let wanted = Math.max(2, Math.min(axis.edges.length - 1, Math.floor(room / 50))); wanted > 1; wanted -= 1) {
+    for (let wanted = Math.max(2, Math.min(axis.edges.length - 1, Math.floor(room / (tall ?? 50)))); wanted > 1; wanted -= 1) {
       const ticks = scale.ticks(wanted), texts = ticks.map(scale.tickFormat(wanted)).map((text) => text.replace("-", "\u2212"));
-      if (ticks.length < 2 || scale(ticks[1]) - scale(ticks[0]) >= widest(texts) + 12) return { ticks, tickFormat: (_, at) => texts[at], type: moments ? "utc" : "linear" };
+      if (ticks.length < 2 || scale(ticks[1]) - scale(ticks[0]) >= (tall ?? widest(texts) + 12)) return { ticks, tickFormat: (_, at) => texts[at], type: moments ? "utc" : "linear" };
     }
     return { ticks: [], type: moments ? "utc" : "linear" };
   }
@@ -65,7 +66,7 @@ slackwater.pictures.map = (query, { choose }) => {
     const svg = Plot.plot({
       width: width + left + 24, height: height + 44, marginLeft: left, marginRight: 24, marginTop: 10, marginBottom: 34,
       x: { domain: d3.extent(west), label: null, ...axisOf(axes[across], width) },
-      y: { domain: d3.extent(north), label: null, ...axisOf(axes[up], height) },
+      y: { domain: d3.extent(north), label: null, ...axisOf(axes[up], height, 24) },
       color: { type: "identity" },
       marks: [
         squares(drawn.filter((place) => !lost(place)), (place) => tone.colour(line(place).v[window])),
@@ -103,7 +104,7 @@ slackwater.pictures.map = (query, { choose }) => {
       },
     });
     const known = drawn.filter((place) => line(place).lo[window] !== null), coloured = d3.sum(known, (place) => !lost(place));
-    const chance = !query.within && coloured && known.length >= 100 ? ` If all numbers were zero, noise alone would colour at most about ${number(Math.round(known.length / 20))} of these ${number(known.length)} squares.` : "";
+    const chance = !query.within && coloured && coloured < known.length && known.length >= 100 ? ` If all numbers were zero, noise alone would colour at most about ${number(Math.round(known.length / 20))} of these ${number(known.length)} squares.` : "";
     const keys = legend(...tone.legend(), drawn.some(lost) && key("hatch", doubt(query)), top && key("ring", framed(state, top)), data.outline && tall && key("line", "outline"));
     return [[...numbers, keys, beyond(state), element("p", { class: "note" },
       `To the right: ${axes[across].key}; upwards: ${axes[up].key}. ${tone.how}${chance}`, hint("Drag over squares, or hold shift with an arrow key, for their sum with its interval."))]];
