@@ -131,7 +131,7 @@ const after = (node) => {
 const begins = [...main.querySelectorAll(
   'h2, h3, figcaption, caption, summary, thead, .standing, .latest:has(+ ul), .extremes, .said, .total'
 )].filter(shown);
-const wholes = [...main.querySelectorAll('.plot, tr, .facts div, .sign')].filter(shown);
+const wholes = [...main.querySelectorAll('.plot, tr, .facts div')].filter(shown);
 const lists = [...main.querySelectorAll('tbody, .facts')].map((list) => [...list.children].filter(shown));
 const boxed = [...main.querySelectorAll('p, li, dd, tr, svg, span')].filter(shown);
 for (const region of main.querySelectorAll('.scrolls'))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pipelines.pages import definitions, words
-from pipelines.pages.subject import column_text, covered, unit
+from pipelines.pages.subject import column_text, covered, limits, unit
 from pipelines.spec.about import is_of_pages, label_of
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
@@ -245,11 +245,12 @@ def _biased(subject: Subject) -> Iterator[str]:
 
 def _odds(subject: Subject) -> str:
     spec, budget = subject.spec, subject.plan.budget
+    bounded = definitions.bounded(spec)
+    total = f" Sums of numbers after {bounded} can differ from the true total." if bounded else ""
     return (
         f"Singling out, linking and inference are bounded alike, for {covered(spec)}. Each outcome is more or "
         f"less likely {words.otherwise(spec)}: {words.likelihood(budget.epsilon, budget.delta)} Readers cannot "
-        "conclude what a single person did, why numbers differ, that a number is exactly that of the database, or that "
-        "bounded contributions add up to the true total."
+        f"conclude {limits(spec, budget.epsilon)}{total}"
     )
 
 

@@ -133,6 +133,8 @@ def _of_data(spec: Spec) -> Iterator[tuple[str, str]]:
     yield "curator", "Who holds the data and publishes the numbers."
     yield "changelog", "The record of all insertions, changes and deletions, from which the numbers are computed."
     yield "spec", "The file in which the curator states what is published and how it is protected."
+    yield "mutation", "One insertion, change or deletion."
+    yield "mechanism", "The part of the program that adds noise."
     yield "public folder", "The published files."
     yield "private folder", "Files that the next run needs. They have exact data and are not published."
 

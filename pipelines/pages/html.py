@@ -329,14 +329,6 @@ def compared(place: int) -> str:
     return folded("Compare two other numbers", [home, f'<p class="note">{note}</p>\n'])
 
 
-def signature() -> str:
-    """Return the lines for name, date and signature of the person who approves the page."""
-    return (
-        '<div class="sign"><p>Read and agreed:</p>'
-        "<p><span>Name</span><span>Date</span><span>Signature</span></p></div>\n"
-    )
-
-
 def section(name: str, title: str, parts: Iterable[str]) -> PageSection:
     """Return a section of the page with a heading.
 

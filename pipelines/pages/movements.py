@@ -1,21 +1,25 @@
 """How far one privacy unit can move the sums that get noise, for the person who approves a release."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pipelines.spec.series import series_label
 from privacy.planning.plan import Plan
 
 
-def movements(plan: Plan) -> list[tuple[str, str, str, str]]:
+def movements(plan: Plan, label: Callable[[str], str]) -> list[tuple[str, str, str, str]]:
     """Return for each part of each query its name, its L1 and L2 sensitivity, and the standard deviation of its noise.
 
     The unit is the largest value that a state can add to a sum.
+
+    Args:
+        plan: The plan.
+        label: Returns the label of a query.
     """
     names, moves = [], [part.movement(plan.demands[part.query].measure) for part in plan.parts]
     for part in plan.parts:
         kinds = ", ".join(series_label(series, plan) for series in part.series)
-        names.append(f"{plan.demands[part.query].name}: {kinds}")
+        names.append(f"{label(plan.demands[part.query].name)}: {kinds}")
     columns = [_aligned([None if moved is None else moved[norm] for moved, _ in moves], up=True) for norm in (0, 1)]
     return [*zip(names, *columns, _aligned([deviation for _, deviation in moves], up=False), strict=True)]
 

@@ -266,7 +266,7 @@ def _label(release: Published, about: Stated) -> html.PageSection:
                     f"How far one {one} can move the weighted sums that get noise, if 1 is the largest value that a "
                     "state adds",
                     ("numbers", "L1 sensitivity", "L2 sensitivity", "standard deviation of the noise on such a sum"),
-                    movements(plan),
+                    movements(plan, about.names.query),
                 ),
                 *(html.paragraph(text) for text in [INSIDE, *sampled(plan)]),
             ],

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.common.arguments import refuse_inside
-from pipelines.disclosure.facts import labelled
 from pipelines.pages import html
 from pipelines.pages.lines import line_of
 from pipelines.pages.noise import NAMED, ROWS, shortened
 from pipelines.pages.numbers import outward, rounded, says_nothing
 from pipelines.published.release import naming
+from pipelines.report.label import Stated
 from pipelines.report.reported import Reported
 from pipelines.sanitised import words
 from pipelines.sanitised.published import PublishedRecords, published
@@ -40,13 +40,14 @@ def _written(records: PublishedRecords, output: str) -> Reported:
     found = [(one, _of(table, one)) for one in records.record.attributes]
     signals = [signal for one, rows in found for signal in _signals(one, rows)]
     warnings = {one.name: text for one, rows in found if (text := _warning(one, rows, signals))}
+    advised = [f"{one.name}: {warnings[one.name]}{_advice(one, rows)}" for one, rows in found if one.name in warnings]
     write_text(output, _page(records, found, signals, warnings))
     return Reported(
         release=records.release,
         file=output,
         records=records.count,
         signals=tuple(signals),
-        warnings=tuple(f"{name}: {text}" for name, text in warnings.items()),
+        warnings=tuple(advised),
     )
 
 
@@ -77,13 +78,19 @@ def _warning(attribute: Attribute, rows: pa.Table, signals: Sequence[dict[str, A
         return None
     wide = "the interval is wider than half of the possible range"
     if attribute.estimates is None:
-        return f"mostly noise, since {wide}. More records would reduce the noise."
+        return f"mostly noise, since {wide}."
     what = f"{len(noisy)} of {rows.num_rows} {attribute.estimates}"
     which = f"{', '.join(noisy)} ({what})" if len(noisy) <= NAMED else what
     if attribute.numeric:
-        return f"mostly noise: {which}, since {wide}. More records would reduce the noise."
+        return f"mostly noise: {which}, since {wide}."
     why = "the interval contains zero, or is wider than half of the possible range"
-    return f"mostly noise: {which}, since {why}. More records or fewer values would reduce the noise."
+    return f"mostly noise: {which}, since {why}."
+
+
+def _advice(attribute: Attribute, rows: pa.Table) -> str:
+    """Return advice for the curator to a warning, which the page leaves out; empty without any."""
+    less = "More records" if attribute.numeric else "More records or fewer values"
+    return f" {less} would reduce the noise." if rows.num_rows else ""
 
 
 def _page(
@@ -104,7 +111,7 @@ def _page(
         html.with_contents(
             [
                 *(_attribute(place, one, warnings.get(one.name)) for place, (one, _) in enumerate(found)),
-                html.section("label", "Privacy label", [html.facts(labelled(records.disclosure))]),
+                html.section("label", "Privacy label", [html.facts(Stated(records.disclosure).points)]),
                 _noise(signals),
                 _privacy(records),
                 _ledger(records),

@@ -73,7 +73,7 @@ def test_a_rollback_is_refused_and_the_facts_of_a_release_are_published(
         page = Elements((tmp_path / "page.html").read_text())
         assert "img" not in [tag for tag, _ in page.found]
         # In four facts, twice as a title, as the publisher, in the description, and where the query is named.
-        assert page.text.count(NASTY) == 14
+        assert page.text.count(NASTY) == 15
         assert f"{NASTY} in `wards`" in page.text
         assert f"Contact: {contact}" in page.text
         assert [fact.heading for fact in FACTS.values() if fact.heading not in page.text] == []

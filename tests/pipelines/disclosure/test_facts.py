@@ -24,7 +24,8 @@ SAID = {
         "Two changelogs that differ by all changes of one entry.",
         "The whole release, up to its end.",
         "Each outcome is more or less likely without the entry: the two differ by a factor of at most 2.72.",
-        "Readers cannot conclude what a single person did, why numbers differ, that a number is exactly that of the",
+        "Readers cannot conclude whether any one entry is in the data, why numbers differ, or what the exact numbers "
+        "are. Sums of numbers after contribution bounding can differ from the true total.",
     ],
     "owners": ["in rho of zero-concentrated differential privacy, add up to 0.01655", "Discrete Gaussian noise"],
     "without an end": [
@@ -35,7 +36,10 @@ SAID = {
         "in what one entry does within 3 days: in one of them it is absent",
         "Epsilon covers everything that one entry does in any 3 days. A difference that lasts longer than 3 days costs",
     ],
-    "a distance": ["in the same states, except for its place: where one entry is, up to 20 in age."],
+    "a distance": [
+        "in the same states, except for its place: where one entry is, up to 20 in age.",
+        "Readers cannot conclude where exactly any one entry is, why numbers differ, or what the exact numbers are.",
+    ],
     "months": ["Windows of 1 month from 1 January 2026 to the end of 30 June 2026, in the time of Europe/Berlin."],
     "adaptive": [
         "Decisions of adaptive queries have separate noise.",

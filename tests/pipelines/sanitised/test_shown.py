@@ -72,6 +72,9 @@ def test_the_page_states_the_promise_and_its_cost_and_holds_no_name_of_a_record(
     assert f"Sanitised so far: {PEOPLE} records in 1 run, each record once. Each costs epsilon 53.625 and" in told
     assert "Of 400 records up to 0.4 may have a revealed value" in told
     assert "Signature" not in told
+    assert "would reduce the noise" not in told  # advice for the curator
+    assert told.count("Not stated by the curator.") <= 1
+    assert "Not stated by the curator Curator and contact; Intended use" in told
     assert "k7f3secret" not in output.name + told
     assert [one for tag, one in page.found if tag == "img" or one.get("src")] == []
     noisy = {(one["attribute"], one["value"]): one["noisy"] for one in document["signals"]}
