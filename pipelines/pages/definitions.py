@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from pipelines.pages import words
-from pipelines.pages.subject import WEAK_EPSILON, column_text, covered, entries, hidden, unit
+from pipelines.pages.subject import WEAK_EPSILON, column_text, covered, hidden, unit
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
 from privacy.counted import listed
 from privacy.planning.plan import Plan
+from privacy.series import Series
 from transforms.aggregation.queries import Query
 
 INTERVAL = (
@@ -112,7 +113,7 @@ def _kinds(spec: Spec) -> Iterator[tuple[str, str]]:
         for series in query.publish:
             found.setdefault(series.kind, {})[words.meaning(series, query, spec)] = None
     if found.keys() & {"change", "sliding"}:
-        found.setdefault("level", {f"{entries(spec)} that are present at the end of a window": None})
+        found.setdefault("level", {words.meaning(Series(kind="level"), query, spec): None for query in spec.queries})
     for kind, general in _KINDS.items():
         if kind in found:
             said = [*found[kind]] if kind != "sliding" else []

@@ -22,12 +22,6 @@ SHOWN, SAVED = 400, 10_000
 """Most rows of all plain tables of a page, and of all its CSV files; each has at least one window, or its largest
 cells."""
 
-OF_TABLE = (
-    "Its names and times are those of the published files: a level is the number at window_end, others are those of "
-    "the window. Below, each number is rounded separately: sums of shown numbers can differ in their last digits."
-)
-"""Note on the CSV file and the table."""
-
 OPEN = 9
 """Most differences that a page shows at once; more are folded."""
 
@@ -69,10 +63,21 @@ def plain_table(
         "Plain table, and numbers as CSV",
         [
             html.download(f"{_file_name(stated)}.csv", content, f"Save {saves} as CSV"),
-            f'<p class="note">The CSV file has {saves}{left}. {html.text(OF_TABLE)}</p>\n',
+            f'<p class="note">The CSV file has {saves}{left}. {_note(part)}</p>\n',
             html.table(f"{stated.label}: {_of_all(len(rows), every)}", heading, rows, words=2 + len(keys)),
         ],
         for_paper=len(rows) <= PRINTED,
+    )
+
+
+def _note(part: ReportPart) -> str:
+    """Return a note on the CSV file and the table of a part: names, times and rounding."""
+    kinds, times = {one.series.kind for one in part.numbers}, "a number is that of its window"
+    if "level" in kinds:
+        times = f"a level is the number at window_end{', others are those of the window' if len(kinds) > 1 else ''}"
+    return (
+        f"Its names and times are those of the published files: {times}. Below, each number is rounded separately: "
+        "sums of shown numbers can differ in their last digits."
     )
 
 

@@ -124,3 +124,14 @@ def test_the_glossary_has_the_terms_of_the_page_and_repeats_its_promise(
     assert found["noise"] == f"A random amount in each number. It hides {promise}."
     assert data in found["bounded data"]
     assert ("where one entry is" in found["epsilon"]) == (kind == "a distance")
+
+
+def test_the_glossary_defines_the_level_of_which_changes_are_published(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(
+        changed("[level, entered]", "[change]", changed("at_most: 4", "at_most: 1", SPEC))
+    )
+    spec = load(tmp_path / "spec.yaml")
+    found = dict(glossary(spec, plan_of(spec), ["change of the level"]))
+
+    level, change = (meaning(Series(kind=kind), spec.queries[0], spec) for kind in ("level", "change"))
+    assert found == {"level": f"{level.capitalize()}.", "change": f"{change.capitalize()}."}

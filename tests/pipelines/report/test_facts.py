@@ -31,7 +31,8 @@ from pipelines.report.latest import _with_interval
 from pipelines.report.parts import parts_of
 from pipelines.report.sentences import NONE_STANDS_OUT, WHY_LESS, _latest, sentences_of, without_kind
 from pipelines.report.stating import CANCELS, _cancels, facts_of
-from pipelines.report.tables import _chosen, _texts, differences_table
+from pipelines.report.tables import _chosen, _note, _texts, differences_table
+from privacy.series import Series, SeriesKind
 from privacy.upward import shown
 from tests.pipelines.pages.elements import Elements
 from tests.releases.continued import unpacked
@@ -316,6 +317,18 @@ def test_a_split_report_has_a_page_for_each_query_that_links_back(made: Made, tm
         assert 'href="a%20page.html"' in page
         assert without_kind(query.series[0].latest[0].text, query) in Elements(page).text
         assert page.count('class="charts" data-place="0"') == 1
+
+
+def test_the_note_on_the_plain_table_names_levels_only_if_there_are_any(made: Made) -> None:
+    part = parts_of(published(str(made.public)))[0]
+
+    def note(*kinds: SeriesKind) -> str:
+        numbers = tuple(replace(part.numbers[0], series=Series(kind=kind)) for kind in kinds)
+        return _note(replace(part, numbers=numbers))
+
+    assert "files: a number is that of its window. Below" in note("change", "entered")
+    assert "files: a level is the number at window_end. Below" in note("level")
+    assert "window_end, others are those of the window. Below" in note("level", "change")
 
 
 def test_a_large_release_has_its_latest_windows_in_the_plain_table(made: Made) -> None:
