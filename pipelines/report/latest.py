@@ -120,5 +120,7 @@ def standing_out(part: ReportPart, numbers: Numbers, name: str, release: Dated) 
     half = (high - low) / 2
     name += f", {ALL_CELLS}" if part.query.cells > 1 else ""
     for place in sorted(outstanding(value, half).tolist()):
-        number, noise, usual = (rounded(n, half[place]) for n in (value[place], half[place], np.nanmedian(value)))
-        yield f"{name}, {window_of(release, numbers, place).name}: {number} ± {noise}, where {usual} is usual"
+        number, usual = (rounded(n, half[place]) for n in (value[place], np.nanmedian(value)))
+        least, most = outward(low[place], high[place])
+        when = window_of(release, numbers, place).name
+        yield f"{name}, {when}: {number} ({least} to {most}), where the median is {usual}"

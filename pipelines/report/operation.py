@@ -176,7 +176,7 @@ def _sections(
     """Yield the section of each query: its sentences, and what is below them; `drawn` is empty without charts."""
     for place, (query, parts) in enumerate(zip(facts.queries, below, strict=True)):
         at_chart = bool(drawn) and headlined(drawn[place])
-        said = sentences_of(query, noise_warnings(query), headlined=at_chart)
+        said = sentences_of(query, noise_warnings(query), headlined=at_chart, alone=len(facts.queries) == 1)
         yield html.section(f"query-{place}", query.label, [*said, *parts])
 
 

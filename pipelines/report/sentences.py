@@ -7,7 +7,6 @@ from pipelines.pages.numbers import percent
 from pipelines.report.facts import StatedNumber, StatedQuery, StatedSeries
 from pipelines.report.parts import FEW as FEW_CELLS
 from privacy.counted import listed
-from privacy.estimates import CONFIDENCE
 from transforms.release.quantile_tables import QUANTILE
 
 FEW = 3
@@ -16,25 +15,20 @@ FEW = 3
 NAMED_CELLS = 3
 """Most cells whose change since the window before is a sentence each."""
 
-
-WHY_LESS = (
-    "Differences of these numbers have 90 % intervals: they follow from two 95 % intervals, which hold at once with at "
-    "least 90 % probability."
-)
-"""Reason for another level than that of the numbers."""
-
-
 NONE_STANDS_OUT = "No window stands out: no number of all cells together is far from the others."
 """Sentence about a query with enough windows, of which none has a number that stands out."""
 
 
-def sentences_of(query: StatedQuery, warnings: Iterable[str], *, headlined: bool = False) -> list[str]:
-    """Return the sentences above the charts of a query: what it measures, latest numbers, changes and outliers.
+def sentences_of(
+    query: StatedQuery, warnings: Iterable[str], *, headlined: bool = False, alone: bool = False
+) -> list[str]:
+    """Return the sentences above the charts of a query: what it measures, latest numbers, outliers and changes.
 
     Args:
         query: The facts about its numbers.
         warnings: Reasons to doubt the numbers.
         headlined: Whether the charts begin with the latest numbers, so that they are not repeated here.
+        alone: Whether it is the only query of a page, which begins with the changes.
     """
     what, *more = query.measured
     meanings = [f"{one.kind}: {one.meaning}." for one in query.series]
@@ -44,22 +38,28 @@ def sentences_of(query: StatedQuery, warnings: Iterable[str], *, headlined: bool
     outliers = [text.removeprefix(f"{query.label}, ") for one in query.series for text in one.standing_out]
     standing = [without_kind(text, query) for text in outliers]
     if standing:
-        said.append(html.paragraph("Numbers that stand out by more than the noise:", role="standing"))
+        said.append(html.paragraph("Numbers far from the others, by more than the noise:", role="standing"))
         said.append(html.bullets(standing))
-    elif any(one.judged for one in query.series):
-        said.append(html.paragraph(NONE_STANDS_OUT))
     said += [html.paragraph(text, role="warning") for text in warnings]
-    main, *others = [without_kind(text, query) for one in query.series for text in _changed(one)] or [""]
-    compared = f"Since the window before: {main}."
+    main, *others = ([] if alone else changes_of(query)) or [""]
     if others:
-        said.append(html.folded(compared, [html.bullets(others)], if_narrow=True))
+        said.append(html.folded(main, [html.bullets(others)], if_narrow=True))
     elif main:
-        said.append(html.paragraph(compared))
-    if any(
-        one.low is not None and one.probability < CONFIDENCE for series in query.series for one in series.differences
-    ):
-        said.append(html.paragraph(WHY_LESS, role="note"))
+        said.append(html.paragraph(main))
     return said
+
+
+def changes_of(query: StatedQuery, most: int | None = None) -> list[str]:
+    """Return sentences about what has changed since the window before, and that no window stands out, if none does.
+
+    Args:
+        query: The facts about its numbers.
+        most: Most changes, the first ones; None: all.
+    """
+    since = [without_kind(text, query) for one in query.series for text in _changed(one)]
+    said = [f"{'' if place else 'Since the window before: '}{one}." for place, one in enumerate(since[:most])]
+    quiet = any(one.judged for one in query.series) and not any(one.standing_out for one in query.series)
+    return [*said, *([NONE_STANDS_OUT] if quiet else [])]
 
 
 def latest_of(query: StatedQuery) -> list[str]:

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from pipelines.pages import html
 from pipelines.pages.numbers import Numbers, outward, rounded
 from pipelines.published.labels import Labels
+from pipelines.published.sums import HIGHER, LOWER
 from pipelines.report.differences import answer, signed
 from pipelines.report.facts import StatedDifference, StatedQuery
 from pipelines.report.latest import interval_text
 from pipelines.report.parts import Dated, ReportPart, cells_of, largest, window_of
 from privacy.counted import counted
+from privacy.estimates import CONFIDENCE
 from transforms.common.output_formats import OUTPUT_FORMATS
 from transforms.common.shown_tables import for_spreadsheets
 
@@ -164,6 +166,9 @@ def _csv(part: ReportPart, stated: StatedQuery, release: Dated, most: int) -> tu
     return file.getvalue(), table.num_rows
 
 
+WHY_LESS = " A 90 % interval follows from two 95 % intervals, which hold at once with at least 90 % probability."
+"""Reason for another level than that of the numbers."""
+
 OTHERS = "Differences are those of the bounded data."
 """Last sentence below the differences of a release."""
 
@@ -186,13 +191,16 @@ def differences_table(stated: StatedQuery, others: str = OTHERS) -> str:
         words=5,
         stacks=True,
     )
+    differing = [one for _, one in found]
+    less = WHY_LESS if any(one.low is not None and one.probability < CONFIDENCE for one in differing) else ""
     note = html.paragraph(
         "The noise does not explain a difference if its interval does not contain 0. This does not say why the numbers "
-        f"differ.{_by_chance([one for _, one in found])} {others}"
+        f"differ.{less}{_by_chance(differing)} {others}"
     )
     if len(found) <= OPEN:
         return html.heading("Is the change larger than the noise?") + table + note
-    summary = f"Is the change larger than the noise? {counted(len(found), 'difference')}"
+    clear = sum(one.real in (HIGHER, LOWER) for one in differing)
+    summary = f"Is the change larger than the noise? {clear} of {counted(len(found), 'difference')}"
     return html.folded(summary, [table, note], for_paper=True)
 
 

@@ -29,9 +29,9 @@ from pipelines.report.facts import StatedDifference
 from pipelines.report.label import NOT_STATED_BY, Stated
 from pipelines.report.latest import _with_interval
 from pipelines.report.parts import parts_of
-from pipelines.report.sentences import NONE_STANDS_OUT, WHY_LESS, _latest, sentences_of, without_kind
+from pipelines.report.sentences import NONE_STANDS_OUT, _latest, sentences_of, without_kind
 from pipelines.report.stating import CANCELS, _cancels, facts_of
-from pipelines.report.tables import _chosen, _note, _texts, differences_table
+from pipelines.report.tables import WHY_LESS, _chosen, _note, _texts, differences_table
 from privacy.series import Series, SeriesKind
 from privacy.upward import shown
 from tests.pipelines.pages.elements import Elements
@@ -394,7 +394,7 @@ def test_a_query_in_which_nothing_stands_out_says_so_if_enough_windows_have_inte
 
 
 def test_intervals_of_another_level_have_a_reason(made: Made) -> None:
-    said = {query.name: "".join(sentences_of(query, ())) for query in made.facts.queries}
+    said = {query.name: differences_table(query) for query in made.facts.queries}
 
     assert WHY_LESS.replace(" %", "&nbsp;%") in said["ages, quantiles"]
     assert "interval" in said["walks"]

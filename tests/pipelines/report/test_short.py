@@ -1,9 +1,9 @@
-"""What a report on several queries begins with."""
+"""What a report begins with, and what its sections then leave out."""
 
 from dataclasses import replace
 from typing import Any
 
-from pipelines.report.facts import StatedNumber, StatedQuery, StatedSeries
+from pipelines.report.facts import StatedDifference, StatedNumber, StatedQuery, StatedSeries
 from pipelines.report.sentences import sentences_of
 from pipelines.report.short import in_short
 from tests.pipelines.pages.elements import Elements
@@ -44,40 +44,70 @@ def begin(queries: list[StatedQuery], lines: list[Any]) -> list[str]:
 
 
 def test_three_queries_have_what_stands_out_and_their_largest_cell_or_latest_number() -> None:
-    days = [f"Trips, level, all cells together, {day} May: {day}0 ± 3, where 5 is usual" for day in (1, 2, 3)]
+    days = [f"Trips, level, all cells together, {day} May: {day}0 (7 to 13)" for day in (1, 2, 3)]
     queries = [stated("Single"), stated("Beds"), stated("Trips", *days[:1]), stated("Trips", *days)]
 
     assert begin(queries[:2], [None, LINES]) == [
-        "Single: 1 (95 % interval 0 to 2).",
-        "Beds: Largest: a: 30 (25 to 35).",
+        "Single: Latest, noon: 1 (95 % interval 0 to 2).",
+        "Beds: Largest, noon: a: 30 (25 to 35).",
     ]
     assert begin(queries, [None, LINES, LINES, ALIKE]) == [
-        "Single: 1 (95 % interval 0 to 2).",
-        "Trips: Stands out, all cells together: 1 May: 10 ± 3, where 5 is usual. Largest: a: 30 (25 to 35).",
-        "Trips: Stands out, all cells together: 2 May: 20 ± 3, where 5 is usual; 3 May: 30 ± 3, where 5 is usual; "
-        "and 1 before.",
+        "Single: Latest, noon: 1 (95 % interval 0 to 2).",
+        "Trips: Stands out, all cells together: 1 May: 10 (7 to 13). Largest, noon: a: 30 (25 to 35).",
+        "Trips: Stands out, all cells together: 2 May: 20 (7 to 13); 3 May: 30 (7 to 13); and 1 before.",
     ]
 
 
-def test_one_query_has_no_such_begin() -> None:
-    assert begin([stated("Beds", "Beds, level, noon: 9 ± 1, where 2 is usual")], [LINES]) == []
+def test_a_single_query_has_its_changes_too_and_its_section_does_not_repeat_them() -> None:
+    beds = stated("Beds", "Beds, level, noon: 9 (8 to 10), where the median is 2")
+    (series,) = beds.series
+    change = StatedDifference(
+        **dict.fromkeys(("window", "minus_window", "minus_window_end", "name", "minus_name", "real", "difference"), ""),
+        cell=None,
+        minus_cell=None,
+        window_end="noon",
+        value=1.0,
+        low=0.0,
+        high=2.0,
+        probability=0.95,
+        text="all cells together: from 8 to 9, 1 higher; may be noise alone",
+    )
+    query = replace(beds, measured=("Count.",), series=(replace(series, differences=(change,)),))
+
+    assert begin([query], [LINES]) == [
+        "Stands out: noon: 9 (8 to 10), where the median is 2.",
+        "Largest, noon: a: 30 (25 to 35).",
+        "Since the window before: all cells together: from 8 to 9, 1 higher; may be noise alone.",
+    ]
+    alone, among = ("".join(sentences_of(query, (), alone=one)) for one in (True, False))
+    assert ("from 8 to 9" in alone, "from 8 to 9" in among) == (False, True)
+
+
+def test_a_query_of_few_cells_without_a_clear_largest_one_has_the_number_of_each() -> None:
+    beds = stated("Beds")
+    (series,) = beds.series
+    two = replace(series, latest=(*series.latest, replace(series.latest[0], name="b", text="b: 7")))
+
+    first, _ = begin([replace(beds, series=(two,)), stated("Trips")], [ALIKE, LINES])
+
+    assert first == "Beds: Latest, noon: 1 (95 % interval 0 to 2); b: 7. No largest cell can be named."
 
 
 def test_a_query_without_a_clear_largest_cell_and_without_outliers_says_so() -> None:
     first, second = begin([stated("Beds"), stated("Trips")], [ALIKE, LINES])
 
-    assert first == "Beds: No largest cell can be named."
-    assert second == "Trips: Largest: a: 30 (25 to 35)."
+    assert first == "Beds: Latest, noon: 1 (95 % interval 0 to 2). No largest cell can be named."
+    assert second == "Trips: Largest, noon: a: 30 (25 to 35)."
 
 
 def test_a_section_says_what_stands_out_before_its_warnings() -> None:
-    query = replace(stated("Trips", "Trips, level, 1 May: 10 ± 3, where 5 is usual"), measured=("Count of trips.",))
+    query = replace(stated("Trips", "Trips, level, 1 May: 10 (7 to 13)"), measured=("Count of trips.",))
 
     said = [Elements(one).text.strip() for one in sentences_of(query, ["Mostly noise."], headlined=True)]
 
     assert said[2:] == [
-        "Numbers that stand out by more than the noise:",
-        "1 May: 10 ± 3, where 5 is usual",
+        "Numbers far from the others, by more than the noise:",
+        "1 May: 10 (7 to 13)",
         "Mostly noise.",
     ]
 
@@ -88,4 +118,4 @@ def test_a_query_without_a_clear_largest_cell_has_its_number_of_all_cells() -> N
     whole = replace(series.latest[0], cell=None, name="level, all cells together", text="level, all cells together: 9")
     (first, _) = begin([replace(beds, series=(replace(series, latest=(whole,)),)), stated("Trips")], [ALIKE, LINES])
 
-    assert first == "Beds: all cells together: 9. No largest cell can be named."
+    assert first == "Beds: Latest, noon: all cells together: 9. No largest cell can be named."
