@@ -39,6 +39,8 @@ def latest(
         what = ALL_FOUND if part.origin.discovers else ALL_CELLS
         yield _stated(None, f"{kind}, {what}", together, numbers)
     for place, values in cells_of(part, largest(numbers, LISTED)):
+        if not numbers.published[-1, place]:
+            continue
         columns = numbers.value[:, place], numbers.low[:, place], numbers.high[:, place]
         yield _stated(values, f"{kind}, {cell_name(values, part, labels)}", columns, numbers)
 

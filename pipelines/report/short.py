@@ -12,7 +12,7 @@ from pipelines.report.sentences import NAMED_CELLS, changes_of, without_kind
 MOST = 2
 """Most numbers that stand out which are named of each series, the latest ones, and most changes of one query."""
 
-HEADING = "In short, with 95 % intervals in brackets:"
+HEADING = "In short, with 95 % intervals:"
 
 QUERIES = 3
 """Most queries that are named: those with numbers that stand out come first."""
