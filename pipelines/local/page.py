@@ -21,7 +21,7 @@ from pipelines.report.drawing import with_differences
 from pipelines.report.facts import StatedQuery
 from pipelines.report.label import Stated
 from pipelines.report.parts import ReportPart
-from pipelines.report.sentences import sentences_of
+from pipelines.report.sentences import sentences_of, without_kind
 from pipelines.report.tables import differences_table, plain_table
 from pipelines.spec.durations import length_text
 from pipelines.spec.times import end_name
@@ -57,8 +57,7 @@ def page_of(
     about = Stated({**dict(survey.about), **disclosure(survey)})
     title = about.texts.get("title", survey.release)
     signed = None if told is None else told.signatures_verified
-    begin = [
-        f"<h1>{html.text(title)}</h1>\n",
+    promised = [
         html.paragraph(words.protected(survey), role="lead"),
         *about.introduction(),
         html.ended("Do not conclude:", words.CONCLUDED, "limits", "All limits"),
@@ -66,6 +65,7 @@ def page_of(
         html.paragraph(words.strength(survey)),
         html.paragraph(words.SIGNED[signed], role="" if signed else "warning"),
     ]
+    begin = [f"<h1>{html.text(title)}</h1>\n", html.beside(promised, _in_short(survey, query))]
     sections = [
         _answers(survey, part, query, warnings),
         _limits(survey, complete=complete),
@@ -110,7 +110,6 @@ def _answers(survey: Survey, part: ReportPart, query: StatedQuery, warnings: Seq
         query.label,
         [
             *sentences_of(query, warnings),
-            *_over_all(survey, query),
             html.drawn(0),
             html.paragraph(query.coverage, role="note"),
             differences_table(query, _ANSWERED + ("" if survey.design.reported == "once" else _BOUNDED)),
@@ -124,10 +123,14 @@ def _limits(survey: Survey, *, complete: bool) -> html.PageSection:
     return html.section("limits", "What may not be concluded", [html.bullets(words.limits(survey, complete=complete))])
 
 
-def _over_all(survey: Survey, query: StatedQuery) -> list[str]:
+def _in_short(survey: Survey, query: StatedQuery) -> list[str]:
     """Return what has changed since the first window, as HTML."""
-    said = [*over_all(survey, query)]
-    return [html.paragraph("From the first window to the last:", role="standing"), html.bullets(said)] if said else []
+    said = [f"{without_kind(one, query)}." for one in over_all(survey, query)]
+    return (
+        [html.paragraph("In short, from the first window to the last:", role="latest"), html.bullets(said)]
+        if said
+        else []
+    )
 
 
 def _reports(survey: Survey, told: Told | None, *, complete: bool) -> html.PageSection:

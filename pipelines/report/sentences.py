@@ -12,6 +12,9 @@ from transforms.release.quantile_tables import QUANTILE
 FEW = 3
 """Number of latest numbers from which on they are a table and not a sentence."""
 
+INTERVAL = "95 % interval "
+"""Begin of most texts of intervals."""
+
 NAMED_CELLS = 3
 """Most cells whose change since the window before is a sentence each."""
 
@@ -70,8 +73,13 @@ def latest_of(query: StatedQuery) -> list[str]:
             numbers = "; ".join(without_kind(one.text, query) for one in texts)
             said.append(html.paragraph(f"Latest, {window}: {numbers}.", role="latest"))
         else:
-            rows = [(without_kind(one.name, query), *_parted(one)) for one in texts]
-            said.append(html.table(f"Latest, {window}", ("", "number", "95 % interval"), rows))
+            parted = [_parted(one) for one in texts]
+            alike = all(interval.startswith(INTERVAL) for _, interval in parted)  # none repeated, or of another level
+            rows = [
+                (without_kind(one.name, query), number, interval.removeprefix(INTERVAL if alike else ""))
+                for one, (number, interval) in zip(texts, parted, strict=True)
+            ]
+            said.append(html.table(f"Latest, {window}", ("", "number", INTERVAL if alike else "interval"), rows))
     return said
 
 
@@ -85,7 +93,7 @@ def without_kind(said: str, query: StatedQuery) -> str:
 def _parted(one: StatedNumber) -> tuple[str, str]:
     """Return a number and its interval, as a table has them."""
     number, _, interval = one.text.removeprefix(f"{one.name}: ").partition(" (")
-    return number, interval.removesuffix(")").removeprefix("95 % interval ")
+    return number, interval.removesuffix(")")
 
 
 def noise_warnings(query: StatedQuery) -> Iterator[str]:
