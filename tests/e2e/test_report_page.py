@@ -375,9 +375,14 @@ def test_kinds_cells_and_search_change_the_charts(driver):
 
     query.find_elements(By.CSS_SELECTOR, "input[type=radio]")[1].click()
     query.find_element(By.CSS_SELECTOR, "select").send_keys("a", Keys.TAB)
-    query.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("IMG")
+    search = query.find_element(By.CSS_SELECTOR, "input[type=search]")
+    search.send_keys("nothing")
+    none = query.text
+    search.clear()
+    search.send_keys("onerror, IMG")
     query.find_element(By.CSS_SELECTOR, ".charts summary").click()
 
+    assert "None of the cells matches." in none
     assert text(driver, "#query-0 .large figcaption") == "covers, entered: a"
     assert [node.text for node in query.find_elements(By.CSS_SELECTOR, ".many figcaption")] == [NASTY]
     assert len(query.find_elements(By.CSS_SELECTOR, ".charts details tbody tr")) == 4

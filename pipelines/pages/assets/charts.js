@@ -49,7 +49,7 @@
     const make = query.series[0].first === null ? undefined : query.picture && pictures[query.picture.kind];
     const last = (series) => series.cells[0].v.length - 1;
     const state = {
-      series: query.series[0], cell: together ? -1 : query.open, wanted: "", few: FEW, same: alike(query),
+      series: query.series[0], cell: together ? -1 : query.open, wanted: [], few: FEW, same: alike(query),
       window: last(query.series[0]), choice: query.picture?.choice ?? 0,
     };
     const line = (cell) => (cell < 0 ? { ...state.series.total, marks: state.series.marks } : { ...state.series.cells[cell], marks: query.cells.length === 1 ? state.series.marks : null });
@@ -95,7 +95,7 @@
     const overview = query.cells.length > 1 && (!make || listed);
     if (overview) {
       const search = element("input", { type: "search", placeholder: query.keys.join(", ") });
-      search.addEventListener("input", () => { state.wanted = search.value.toLowerCase(); state.few = FEW; redraw(); });
+      search.addEventListener("input", () => { state.wanted = search.value.toLowerCase().match(/[^\s,]+/g) ?? []; state.few = FEW; redraw(); });
       below.append(element("label", { class: "field" }, `Search for ${query.called}`, search));
       const same = element("input", { type: "checkbox", checked: state.same });
       same.addEventListener("change", () => { state.same = same.checked; redraw(); });
@@ -213,14 +213,14 @@
       const [signs, ...plotted] = chart(query, state.series, line(state.cell), { ...wide, name: title });
       const most = extremes(query, state.series, line(state.cell));
       large.replaceChildren(element("figcaption", {}, title), ...(most ? [element("p", { class: "extremes" }, most)] : []), ...plotted, element("p", { class: "note" }, caption(line(state.cell), signs)));
-      const found = overview ? ordered().filter((cell) => name(cell).toLowerCase().includes(state.wanted)) : [];
+      const found = overview ? ordered().filter((cell) => state.wanted.every((word) => name(cell).toLowerCase().includes(word))) : [];
       const shown = found.slice(0, state.few);
       const kept = query.cells.length < query.of ? ` The page has the ${query.cells.length} of ${query.of} ${query.called} with the largest numbers; ${query.rest}.` : "";
       const left = state.series.left ? ` Numbers before the last ${state.series.cells[0].v.length} are left out.` : "";
       const values = shown.flatMap((cell) => { const one = state.series.cells[cell]; return [...one.v, ...one.lo, ...one.hi]; }).filter((value) => value !== null);
       const domain = state.same && shown.length ? reach(query, values) : undefined;
       const axes = state.same ? "" : " Each chart has its own scale, which need not start at 0.";
-      note.textContent = (overview ? `${shown.length} of ${found.length} ${query.called}${listed ? `, ${inOrder("the last window")}` : ""}.${kept}${axes}` : "") + left;
+      note.textContent = (overview && !found.length ? `None of the ${query.called} matches.` : overview ? `${shown.length} of ${found.length} ${query.called}${listed ? `, ${inOrder("the last window")}` : ""}.${kept}${axes}` : "") + left;
       const columns = printed ? 3 : Math.max(1, Math.floor((all + 24) / (272 + 24)));
       const small = Math.floor((all - (columns - 1) * 24) / columns);
       many.replaceChildren(...shown.map((cell) => element("figure", {}, element("figcaption", {}, name(cell)),
