@@ -256,9 +256,8 @@ def _odds(subject: Subject) -> str:
 
 def _evidence(subject: Subject) -> str:
     return (
-        "The mechanisms have written proofs and statistical tests. Nobody outside the project has reviewed them. The "
-        "command slackwater audit attacks the claim of a spec with synthetic data, and checks a public folder; no "
-        "result of it is attached."
+        "The mechanisms have written proofs and statistical tests. Nobody outside the project has reviewed them, and "
+        "no result of an audit is attached."
     )
 
 

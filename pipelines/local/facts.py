@@ -59,7 +59,7 @@ def disclosure(survey: Survey) -> dict[str, str]:
             + of_pages.likelihood(design.epsilon, design.delta)
         ),
         "evidence": (
-            "The mechanisms have written proofs and statistical tests. Nobody outside the project has reviewed them. "
-            "The command slackwater audit attacks the design of a spec with simulated devices; no result is attached."
+            "The mechanisms have written proofs and statistical tests. Nobody outside the project has reviewed them, "
+            "and no result of an audit is attached."
         ),
     }

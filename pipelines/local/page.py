@@ -29,8 +29,7 @@ from privacy.counted import counted
 from privacy.local.document import digest
 from privacy.upward import shown
 
-_BOUNDED = " Numbers describe the answers that count (glossary: contribution bound)."
-_ANSWERED = "Each 90 % interval follows from both 95 % intervals, which hold at once with at least 90 % probability."
+_BOUNDED = "Numbers describe the answers that count (glossary: contribution bound)."
 
 
 def page_of(
@@ -100,7 +99,7 @@ def _number_of(survey: Survey, found: Sequence[Numbers]) -> str:
     return (
         f"{counted(sum(one.value.size for one in found), 'number')} from {counted(windows, 'window')} of "
         f"{length_text(survey.every)}, up to {end_name(survey.until(windows))}, estimated from reports that "
-        f"{counted(survey.people, 'device')} randomised. A window is the time of one number."
+        f"{counted(survey.people, 'device')} randomised. A window is the period that a number is about."
     )
 
 
@@ -112,7 +111,7 @@ def _answers(survey: Survey, part: ReportPart, query: StatedQuery, warnings: Seq
             *sentences_of(query, warnings),
             html.drawn(0),
             html.paragraph(query.coverage, role="note"),
-            differences_table(query, _ANSWERED + ("" if survey.design.reported == "once" else _BOUNDED)),
+            differences_table(query, "" if survey.design.reported == "once" else _BOUNDED),
             html.compared(0),
             plain_table(part, query, survey, Labels(), queries=1, others="the file of estimates has"),
         ],

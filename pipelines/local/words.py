@@ -36,8 +36,8 @@ CONCLUDED = "who gave an answer, why numbers differ, or what the exact numbers a
 SIGNED = {
     True: "Each counted report has a valid signature of an enrolled device.",
     False: (
-        "Signatures of the reports were not verified. Unless the devices were identified in another way, anyone who "
-        "can write the collected files can have changed the numbers."
+        "Signatures of the reports were not verified: nobody checked that they come from the devices. Somebody with "
+        "access to the collected files can have changed the numbers."
     ),
     None: (
         "The file of numbers does not say whether signatures of the reports were verified. Without this check, anyone "
@@ -255,7 +255,10 @@ def bound(survey: Survey) -> str:
 def glossary(survey: Survey, parts: Iterable[str]) -> list[tuple[str, str]]:
     """Return the terms that the page of a survey uses, each with its meaning; `parts` is its other HTML."""
     terms = [
-        ("window", f"The time of one number, here {length_text(survey.every)}. It does not contain its end."),
+        (
+            "window",
+            f"What a number is about: {length_text(survey.every)}. It does not contain its end.",
+        ),
         *((kind, f"{meaning(kind).capitalize()}.") for kind in survey.publish),
         ("curator", "Who asks, and publishes the numbers."),
         ("collector", "Who gathers the reports and computes the numbers from them."),

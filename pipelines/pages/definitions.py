@@ -121,7 +121,10 @@ def _kinds(spec: Spec) -> Iterator[tuple[str, str]]:
 
 
 def _of_data(spec: Spec) -> Iterator[tuple[str, str]]:
-    yield "window", f"The time of one number, here {length_text(spec.schedule.every)}. It does not contain its end."
+    yield (
+        "window",
+        f"What a number is about: {length_text(spec.schedule.every)}. It does not contain its end.",
+    )
     yield "query", "A question to the data, such as a count. Each has a section of this page."
     yield "cell", "A group that has separate numbers."
     if ordered := [(name, key) for query in spec.queries for name, key in query.ordered]:

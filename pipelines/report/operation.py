@@ -17,7 +17,7 @@ from pipelines.pages.movements import INSIDE, movements, sampled
 from pipelines.pages.noise import noise_section
 from pipelines.pages.outline import Line, outline_of
 from pipelines.pages.pictures.message import message
-from pipelines.pages.subject import limits, unit
+from pipelines.pages.subject import covered, limits, unit
 from pipelines.published.others import of_other_kind
 from pipelines.published.release import Published, naming, published
 from pipelines.report.drawing import charts_data, drawn_part, headlined, others_of, with_charts
@@ -136,8 +136,8 @@ def _page(
         html.ended("Do not conclude:", limits(spec, plan.budget.epsilon), CONCLUSIONS, "All limits"),
         html.paragraph(
             f"{counted(facts.numbers, 'number')}{again} from {counted(release.windows, 'window')} of {facts.window}, "
-            f"up to {until}, in {spec.schedule.clocks}. A window is the time of one number. Differential privacy: "
-            f"{budget} for all together.{complete}"
+            f"up to {until}, in {spec.schedule.clocks}. A window is the period that a number is about. "
+            f"Differential privacy: {budget} for {covered(spec)}, in all numbers together.{complete}"
         ),
     ]
     body = [

@@ -18,7 +18,10 @@ INTERVAL = "95 % interval "
 NAMED_CELLS = 3
 """Most cells whose change since the window before is a sentence each."""
 
-NONE_STANDS_OUT = "No window stands out: no number of all cells together is far from the others."
+SINCE = "Since the window before: "
+"""Begin of the first of the words that `changes_of` returns."""
+
+NONE_STANDS_OUT = "No single window is far from all others."
 """Sentence about a query with enough windows, of which none has a number that stands out."""
 
 
@@ -44,25 +47,24 @@ def sentences_of(
         said.append(html.paragraph("Numbers far from the others, by more than the noise:", role="standing"))
         said.append(html.bullets(standing))
     said += [html.paragraph(text, role="warning") for text in warnings]
+    said += [] if alone else map(html.paragraph, quiet(query))
     main, *others = ([] if alone else changes_of(query)) or [""]
     if others:
-        said.append(html.folded(main, [html.bullets(others)], if_narrow=True))
+        said.append(html.folded(f"{SINCE}{main}", [html.bullets(others)], if_narrow=True))
     elif main:
-        said.append(html.paragraph(main))
+        said.append(html.paragraph(f"{SINCE}{main}"))
     return said
 
 
-def changes_of(query: StatedQuery, most: int | None = None) -> list[str]:
-    """Return sentences about what has changed since the window before, and that no window stands out, if none does.
+def changes_of(query: StatedQuery) -> list[str]:
+    """Return words about what has changed since the window before (`SINCE`)."""
+    return [f"{without_kind(text, query)}." for one in query.series for text in _changed(one)]
 
-    Args:
-        query: The facts about its numbers.
-        most: Most changes, the first ones; None: all.
-    """
-    since = [without_kind(text, query) for one in query.series for text in _changed(one)]
-    said = [f"{'' if place else 'Since the window before: '}{one}." for place, one in enumerate(since[:most])]
-    quiet = any(one.judged for one in query.series) and not any(one.standing_out for one in query.series)
-    return [*said, *([NONE_STANDS_OUT] if quiet else [])]
+
+def quiet(query: StatedQuery) -> list[str]:
+    """Return a sentence if no window stands out, although enough of them have intervals."""
+    judged = any(one.judged for one in query.series) and not any(one.standing_out for one in query.series)
+    return [NONE_STANDS_OUT] if judged else []
 
 
 def latest_of(query: StatedQuery) -> list[str]:
@@ -101,7 +103,7 @@ def noise_warnings(query: StatedQuery) -> Iterator[str]:
     noisy = [(one.kind, one.noise["lost"]) for one in query.series if one.noise is not None and one.noisy]
     if noisy:
         kinds = listed([f"{kind} ({percent(lost)} of the numbers of cells)" for kind, lost in noisy])
-        yield f"Mostly noise: {kinds}. A single one of these numbers says little."
+        yield f"Mostly noise: {kinds}. Read a single one of these numbers only with its interval."
 
 
 def _changed(series: StatedSeries) -> list[str]:

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pipelines.pages import html
-from pipelines.pages.pictures.message import NONE_LARGEST, message
+from pipelines.pages.pictures.message import NONE_LARGEST, OVERLAPPED, course, message
 from pipelines.report.facts import StatedQuery, StatedSeries
 from pipelines.report.parts import ALL_CELLS
-from pipelines.report.sentences import NAMED_CELLS, changes_of, without_kind
+from pipelines.report.sentences import INTERVAL, NAMED_CELLS, SINCE, changes_of, quiet, without_kind
 
 MOST = 2
 """Most numbers that stand out which are named of each series, the latest ones, and most changes of one query."""
 
-HEADING = "In short, with 95 % intervals:"
+HEADING = "In short (95 % intervals unless stated):"
 
 QUERIES = 3
 """Most queries that are named: those with numbers that stand out come first."""
@@ -27,7 +27,10 @@ def in_short(queries: Sequence[StatedQuery], data: dict[str, Any]) -> list[str]:
     """
     drawn, others = data["queries"], data.get("others", [])
     if len(queries) == 1:
-        said = [*_important(queries[0], drawn[0], [*drawn, *others]), *changes_of(queries[0], MOST)]
+        (query,) = queries
+        said = [*_important(query, drawn[0], [*drawn, *others]), *_course(query, drawn[0], 1), *quiet(query)]
+        at = -1 if query.series[-1].kind == "change" else 0  # the change of a level is that number, too
+        said += [f"{SINCE}{one}" for one in [*changes_of(query)][at:][:1]]
         return [html.paragraph(HEADING, role="latest"), html.bullets(said)] if said else []
     standing = [any(series.standing_out for series in query.series) for query in queries]
     first = sorted(range(len(queries)), key=lambda place: not standing[place])[:QUERIES]
@@ -42,17 +45,32 @@ def _important(query: StatedQuery, drawn: dict[str, Any], others: Sequence[dict[
     """Yield sentences about a query: numbers that stand out, and the main message of its chart or its latest number."""
     standing = [text for series in query.series for text in _standing_out(query, series)]
     yield from standing
-    main, first = message(drawn, others)[:1], query.series[0]
+    main, first = message(drawn, others), query.series[0]
     if main and "shares" in drawn["picture"]:
-        yield from main
-    elif main and not main[0].startswith(NONE_LARGEST):
+        yield main[0]
+        return
+    none = bool(main) and main[0].startswith(NONE_LARGEST)
+    if main and not none:
         called, _, number = main[0].partition(": ")
-        yield f"{called}, {first.window}: {number}"
-    elif not (main and standing):
-        few = first.latest if first.cells <= NAMED_CELLS else first.latest[:1]
-        numbers = [without_kind(one.text, query) for one in few if one.cell is None or first.cells <= NAMED_CELLS]
-        yield from [f"Latest, {first.window}: {'; '.join(numbers)}."] if numbers else []
-        yield from (f"{one.partition(':')[0]}." for one in main)
+        overlaps = main[1:2] if called.startswith(OVERLAPPED) else []
+        yield " ".join([f"{called}, {first.window}: {number}", *overlaps])
+    if standing:
+        return
+    few = first.latest if first.cells <= NAMED_CELLS else [one for one in first.latest[:1] if one.cell is None]
+    numbers = "; ".join(without_kind(one.text, query).replace(f"({INTERVAL}", "(") for one in few)
+    latest = f"Latest, {first.window}: {numbers}."
+    yield from [*_course(query, drawn, 0)] or [latest] * bool(few and (none or not main))
+    if none:
+        yield f"{main[0].partition(':')[0]}."
+
+
+def _course(query: StatedQuery, drawn: dict[str, Any], place: int) -> Iterator[str]:
+    """Yield a sentence about all windows of one series; nothing if it has no course."""
+    for series, shown in [*zip(query.series, drawn["series"], strict=True)][place : place + 1]:
+        if said := course(shown):
+            whose = [series.kind] * (len(query.series) > 1) + [ALL_CELLS] * (series.cells > 1)
+            text = f"{', '.join(whose)}: {said}." if whose else f"{said}."
+            yield f"{text[0].upper()}{text[1:]}"
 
 
 def _standing_out(query: StatedQuery, series: StatedSeries) -> Iterator[str]:

@@ -31,6 +31,9 @@ CANCELS = (
 )
 """Added to what intervals cover, if that is so."""
 
+CLEARLY = 0.8
+"""Most of the width of one cell's interval that is clearly narrower."""
+
 FLAT = " A flat stretch repeats a number: it is no evidence that nothing changed."
 """Added if numbers are repeated."""
 
@@ -97,11 +100,11 @@ def _query(part: ReportPart, release: Published, about: Stated, totals: Collecti
 
 
 def _cancels(series: StatedSeries) -> bool:
-    """Return whether the sum of all cells has a narrower interval than one of the cells."""
+    """Return whether the sum of all cells has a clearly narrower interval than one of the cells."""
     widths = [
         one.high - one.low if one.low is not None and one.high is not None else np.inf for one in series.latest[:2]
     ]
-    return len(widths) == 2 and series.latest[0].cell is None and widths[0] < widths[1]
+    return len(widths) == 2 and series.latest[0].cell is None and widths[0] < CLEARLY * widths[1]
 
 
 def _cell_text(part: ReportPart, release: Published) -> str:

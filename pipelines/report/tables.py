@@ -195,12 +195,13 @@ def differences_table(stated: StatedQuery, others: str = OTHERS) -> str:
     less = WHY_LESS if any(one.low is not None and one.probability < CONFIDENCE for one in differing) else ""
     note = html.paragraph(
         "The noise does not explain a difference if its interval does not contain 0. This does not say why the numbers "
-        f"differ.{less}{_by_chance(differing)} {others}"
+        f"differ.{less}{_by_chance(differing)} {others}".rstrip()
     )
     if len(found) <= OPEN:
         return html.heading("Is the change larger than the noise?") + table + note
     clear = sum(one.real in (HIGHER, LOWER) for one in differing)
-    summary = f"Is the change larger than the noise? {clear} of {counted(len(found), 'difference')}"
+    known = sum(one.low is not None for one in differing)
+    summary = f"Is the change larger than the noise? {clear} of {counted(known, 'difference')}"
     return html.folded(summary, [table, note], for_paper=True)
 
 

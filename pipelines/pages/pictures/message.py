@@ -41,6 +41,9 @@ def message(
 NONE_LARGEST = "No largest"
 """Begin of the message if most intervals overlap that of the largest number."""
 
+OVERLAPPED = "Highest number"
+"""What the largest number is called if other intervals overlap its own."""
+
 Items = Sequence[tuple[str, dict[str, Any]]]
 """Names of what a chart shows, with their lines."""
 
@@ -96,7 +99,7 @@ def _largest(
     chosen = any(one["v"][window] > line["v"][window] for _, one in items)
     number, (noun, each) = f"{top}: {told(line, window, shown.get('repeated'))}", merging(document["picture"])
     others = [] if low is None else [name for name, one in known if one["hi"][window] >= low and one is not line]
-    what = f"{'Highest number' if others else called[0]}{' that is not mostly noise' * chosen}{called[1]}"
+    what = f"{OVERLAPPED if others else called[0]}{' that is not mostly noise' * chosen}{called[1]}"
     said = [f"{what}: {number}."]
     if others and len(others) > (len(known) - 1) / 2:
         of = f"{len(others):,} of {len(known) - 1:,} other {noun}s" if len(others) > 2 else " and ".join(others)
@@ -218,6 +221,34 @@ def _of_quantiles(document: dict[str, Any], shown: dict[str, Any], window: int) 
     if window > 1 and known(window - 1):
         said.append(f"Since the window before: from {told(line, window - 1)}: {_change(line, window - 1, window)}.")
     return [*said, DERIVED]
+
+
+FEWEST = 3
+"""Least number of new numbers that have a course."""
+
+
+def course(shown: dict[str, Any]) -> str:
+    """Return the highest and the lowest number of all cells together, or the first and the last one if these are them.
+
+    Windows that repeat numbers do not count. Empty with few numbers, and without a sum of all cells.
+
+    >>> line = {"v": [1, 5, 2], "lo": [0, 4, 1], "hi": [2, 6, 3]}
+    >>> course({"kind": "change", "first": 86_400_000, "step": 86_400_000, "width": 86_400_000, "cells": [line]})
+    'highest for 2 January 1970: 5 (4 to 6), lowest for 1 January 1970: 1 (0 to 2)'
+    """
+    line = shown["cells"][0] if len(shown["cells"]) == 1 else shown.get("total", {"v": []})
+    repeated = shown.get("repeated") or [False] * len(line["v"])
+    known = [at for at, value in enumerate(line["v"]) if value is not None and not repeated[at]]
+    if len(known) < FEWEST:
+        return ""
+    high, low = (choose(known, key=lambda at: line["v"][at]) for choose in (max, min))
+    when = {at: f"{'at' if shown['kind'] == 'level' else 'for'} {_when(shown, at)}" for at in (high, low, known[0])}
+    if {high, low} == {known[0], known[-1]}:
+        last = known[-1]
+        return f"from {told(line, known[0])} {when[known[0]]} to {told(line, last)} {when[last]}"
+    said = f"highest {when[high]}: {told(line, high)}, lowest {when[low]}: {told(line, low)}"
+    alike = line["lo"][high] is not None and line["lo"][low] is not None and line["lo"][high] <= line["hi"][low]
+    return f"{said}; their intervals overlap" if alike else said
 
 
 DERIVED = (

@@ -27,7 +27,8 @@ def faults(design: Design, devices: int = 10_000) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_devices_of_each_method_pass_and_reach_a_part_of_the_claim(name: str) -> None:
-    found = check_devices(DESIGNS[name], Random(1), devices=10_000)
+    """The bound of each is more than seven of its standard deviations above zero, so it fails in less than 1e-6."""
+    found = check_devices(DESIGNS[name], Random(1), devices=40_000)
 
     assert found.faults == ()
     assert 0 < found.measures["lower"] <= found.measures["claim"]

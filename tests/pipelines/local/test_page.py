@@ -78,7 +78,7 @@ def test_the_page_begins_with_who_is_protected_and_what_the_curator_states(files
     ("verified", "said"),
     [
         (True, "Each counted report has a valid signature"),
-        (False, "Signatures of the reports were not verified. Unless"),
+        (False, "Signatures of the reports were not verified: nobody"),
     ],
 )
 def test_signatures_are_stated_before_the_numbers(files, verified, said):

@@ -81,7 +81,7 @@ def test_the_page_states_every_fact(made: Made) -> None:
     assert all(written(said) in text for said in made.facts.disclosure.values() if said != NOT_STATED)
     assert f"{NOT_STATED_BY} Curator and contact; Intended use. " in text
     assert made.facts.protects in text
-    assert {*re.findall(r"slackwater [a-z]+", text)} == {"slackwater audit"}  # readers can run no command
+    assert {*re.findall(r"slackwater [a-z]+", text)} == set()  # readers can run no command
     release = published(str(made.public))
     of_queries = ledger_document(release.epochs, release.spec, release.plan)["queries"]
     shares = [f"{one['name']} {shown(one['total']['rho'])} {shown(one['spent']['rho'])}" for one in of_queries]
@@ -97,7 +97,7 @@ def test_a_sum_with_a_narrower_interval_than_a_cell_has_a_reason(made: Made) -> 
     def reason(high: float | None) -> bool:
         return _cancels(replace(series, latest=(replace(first, high=high), cell)))
 
-    assert [reason(high) for high in (9.0, 10.0, None)] == [True, False, False]
+    assert [reason(high) for high in (7.9, 8.1, None)] == [True, False, False]
     assert all((CANCELS in query.coverage) == any(map(_cancels, query.series)) for query in made.facts.queries)
 
 

@@ -35,7 +35,7 @@ def stated(label: str, *standing_out: str) -> StatedQuery:
 def drawn(lines: list[Any] | None) -> dict[str, Any]:
     cells = [[name] for name in "abc"[: len(lines or [])]]
     picture = {} if lines is None else {"picture": {"kind": "bars"}}
-    return {"series": [{"cells": lines}], "cells": cells, "part": "", "within": None, "origin": "q", **picture}
+    return {"series": [{"cells": lines or []}], "cells": cells, "part": "", "within": None, "origin": "q", **picture}
 
 
 def begin(queries: list[StatedQuery], lines: list[Any]) -> list[str]:
@@ -48,11 +48,11 @@ def test_three_queries_have_what_stands_out_and_their_largest_cell_or_latest_num
     queries = [stated("Single"), stated("Beds"), stated("Trips", *days[:1]), stated("Trips", *days)]
 
     assert begin(queries[:2], [None, LINES]) == [
-        "Single: Latest, noon: 1 (95 % interval 0 to 2).",
+        "Single: Latest, noon: 1 (0 to 2).",
         "Beds: Largest, noon: a: 30 (25 to 35).",
     ]
     assert begin(queries, [None, LINES, LINES, ALIKE]) == [
-        "Single: Latest, noon: 1 (95 % interval 0 to 2).",
+        "Single: Latest, noon: 1 (0 to 2).",
         "Trips: Stands out, all cells together: 1 May: 10 (7 to 13). Largest, noon: a: 30 (25 to 35).",
         "Trips: Stands out, all cells together: 2 May: 20 (7 to 13); 3 May: 30 (7 to 13); and 1 before.",
     ]
@@ -90,13 +90,13 @@ def test_a_query_of_few_cells_without_a_clear_largest_one_has_the_number_of_each
 
     first, _ = begin([replace(beds, series=(two,)), stated("Trips")], [ALIKE, LINES])
 
-    assert first == "Beds: Latest, noon: 1 (95 % interval 0 to 2); b: 7. No largest cell can be named."
+    assert first == "Beds: Latest, noon: 1 (0 to 2); b: 7. No largest cell can be named."
 
 
 def test_a_query_without_a_clear_largest_cell_and_without_outliers_says_so() -> None:
     first, second = begin([stated("Beds"), stated("Trips")], [ALIKE, LINES])
 
-    assert first == "Beds: Latest, noon: 1 (95 % interval 0 to 2). No largest cell can be named."
+    assert first == "Beds: Latest, noon: 1 (0 to 2). No largest cell can be named."
     assert second == "Trips: Largest, noon: a: 30 (25 to 35)."
 
 
@@ -119,3 +119,27 @@ def test_a_query_without_a_clear_largest_cell_has_its_number_of_all_cells() -> N
     (first, _) = begin([replace(beds, series=(replace(series, latest=(whole,)),)), stated("Trips")], [ALIKE, LINES])
 
     assert first == "Beds: Latest, noon: all cells together: 9. No largest cell can be named."
+
+
+def test_the_course_of_all_windows_and_the_overlap_of_the_highest_number_are_named() -> None:
+    day, total = 86_400_000, {"v": [10.0, 30.0, 20.0], "lo": [9.0, 29.0, 19.0], "hi": [11.0, 31.0, 21.0]}
+    lines = [{"v": [value] * 3, "lo": [value - 2] * 3, "hi": [value + 2] * 3} for value in (7.0, 6.0, 1.0)]
+    shown = {"kind": "level", "cells": lines, "total": total, "first": day, "step": day, "width": day}
+
+    def said(**changed: Any) -> list[str]:
+        data = {"queries": [{**drawn(lines), "series": [{**shown, **changed}]}]}
+        html = "".join(in_short([stated("Beds")], data))
+        return [" ".join(Elements(one).text.split()) for one in html.split("<li>")[1:]]
+
+    assert said() == [
+        "Highest number, noon: a: 7 (5 to 9). The interval of b overlaps this one.",
+        "All cells together: highest at the end of 2 January 1970: 30 (29 to 31), lowest at the end of 1 January 1970: "
+        "10 (9 to 11).",
+        "No single window is far from all others.",
+    ]
+    rising = {name: sorted(line) for name, line in total.items()}
+    first = (
+        "All cells together: from 10 (9 to 11) at the end of 1 January 1970 to 30 (29 to 31) at the end of 3 January"
+    )
+    assert said(total=rising)[1] == f"{first} 1970."
+    assert not any("1970" in one for one in said(repeated=[False, True, False]))
