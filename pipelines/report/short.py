@@ -1,4 +1,4 @@
-"""The begin of a report: of each query what stands out, and the largest cell or the median's change."""
+"""The beginning of a report: of each query what stands out, the largest cell or the median's change, and the course."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,16 +10,17 @@ from pipelines.report.parts import ALL_CELLS
 from pipelines.report.sentences import INTERVAL, NAMED_CELLS, SINCE, changes_of, quiet, without_kind
 
 MOST = 2
-"""Most numbers that stand out which are named of each series, the latest ones, and most changes of one query."""
+"""Most numbers that stand out which are named of each series: the latest ones."""
 
 HEADING = "In short (95 % intervals unless stated):"
+"""Text above the list."""
 
 QUERIES = 3
 """Most queries that are named: those with numbers that stand out come first."""
 
 
 def in_short(queries: Sequence[StatedQuery], data: dict[str, Any]) -> list[str]:
-    """Return what is most important about each query as HTML, about a single one with all of its changes.
+    """Return what is most important about each query as HTML, about a single one with its last change.
 
     Args:
         queries: Facts about the queries.
@@ -30,7 +31,7 @@ def in_short(queries: Sequence[StatedQuery], data: dict[str, Any]) -> list[str]:
         (query,) = queries
         said = [*_important(query, drawn[0], [*drawn, *others]), *_course(query, drawn[0], 1), *quiet(query)]
         at = -1 if query.series[-1].kind == "change" else 0  # the change of a level is that number, too
-        said += [f"{SINCE}{one}" for one in [*changes_of(query)][at:][:1]]
+        said += [f"{SINCE}{one}" for one in changes_of(query)[at:][:1]]
         return [html.paragraph(HEADING, role="latest"), html.bullets(said)] if said else []
     standing = [any(series.standing_out for series in query.series) for query in queries]
     first = sorted(range(len(queries)), key=lambda place: not standing[place])[:QUERIES]
@@ -42,7 +43,7 @@ def in_short(queries: Sequence[StatedQuery], data: dict[str, Any]) -> list[str]:
 
 
 def _important(query: StatedQuery, drawn: dict[str, Any], others: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield sentences about a query: numbers that stand out, and the main message of its chart or its latest number."""
+    """Yield sentences about a query: what stands out, the main message of its chart, its course or latest number."""
     standing = [text for series in query.series for text in _standing_out(query, series)]
     yield from standing
     main, first = message(drawn, others), query.series[0]
