@@ -13,6 +13,7 @@ from pipelines.local.stated import KEY, over_all, part_of, stated_of
 from pipelines.local.survey import Survey
 from pipelines.pages import html
 from pipelines.pages.charts import Chart, Times, chart_data
+from pipelines.pages.course import course
 from pipelines.pages.definitions import mostly_noise
 from pipelines.pages.noise import noise_section
 from pipelines.pages.numbers import Numbers
@@ -28,6 +29,9 @@ from pipelines.spec.times import end_name
 from privacy.counted import counted
 from privacy.local.document import digest
 from privacy.upward import shown
+
+MOST = 2
+"""Most answers whose highest and lowest levels the page begins with."""
 
 _BOUNDED = "Numbers describe the answers that count (glossary: contribution bound)."
 
@@ -53,29 +57,6 @@ def page_of(
     complete = windows == survey.design.windows and told is not None and told.counted == words.expected(survey)
     part = part_of(survey, found)
     query = stated_of(survey, part, complete=complete)
-    about = Stated({**dict(survey.about), **disclosure(survey)})
-    title = about.texts.get("title", survey.release)
-    signed = None if told is None else told.signatures_verified
-    promised = [
-        html.paragraph(words.protected(survey), role="lead"),
-        *about.introduction(),
-        html.ended("Do not conclude:", words.CONCLUDED, "limits", "All limits"),
-        html.paragraph(_number_of(survey, found)),
-        html.paragraph(words.strength(survey)),
-        html.paragraph(words.SIGNED[signed], role="" if signed else "warning"),
-    ]
-    begin = [f"<h1>{html.text(title)}</h1>\n", html.beside(promised, _in_short(survey, query))]
-    sections = [
-        _answers(survey, part, query, warnings),
-        _limits(survey, complete=complete),
-        _reports(survey, told, complete=complete),
-        _noise(survey, signals),
-        _label(survey, about),
-        _ledger(survey),
-    ]
-    terms = words.glossary(survey, [*begin, *(one.html for one in sections)])
-    glossary = html.section("glossary", "Glossary", [html.facts(terms)])
-    parts = [*begin, html.with_contents([*sections, glossary])]
     drawn = chart_data(
         Chart(
             name=query.label,
@@ -90,6 +71,29 @@ def page_of(
         times=Times(start=survey.start, window=survey.every),
         queries=1,
     )
+    about = Stated({**dict(survey.about), **disclosure(survey)})
+    title = about.texts.get("title", survey.release)
+    signed = None if told is None else told.signatures_verified
+    promised = [
+        html.paragraph(words.protected(survey), role="lead"),
+        *about.introduction(),
+        html.ended("Do not conclude:", words.CONCLUDED, "limits", "All limits"),
+        html.paragraph(_number_of(survey, found)),
+        html.paragraph(words.strength(survey)),
+        html.paragraph(words.SIGNED[signed], role="" if signed else "warning"),
+    ]
+    begin = [f"<h1>{html.text(title)}</h1>\n", html.beside(promised, _in_short(survey, query, drawn))]
+    sections = [
+        _answers(survey, part, query, warnings),
+        _limits(survey, complete=complete),
+        _reports(survey, told, complete=complete),
+        _noise(survey, signals),
+        _label(survey, about),
+        _ledger(survey),
+    ]
+    terms = words.glossary(survey, [*begin, *(one.html for one in sections)])
+    glossary = html.section("glossary", "Glossary", [html.facts(terms)])
+    parts = [*begin, html.with_contents([*sections, glossary])]
     return html.page(f"{title}: results", parts, data={"queries": [with_differences(drawn, query)]}, copies=True)
 
 
@@ -122,14 +126,15 @@ def _limits(survey: Survey, *, complete: bool) -> html.PageSection:
     return html.section("limits", "What may not be concluded", [html.bullets(words.limits(survey, complete=complete))])
 
 
-def _in_short(survey: Survey, query: StatedQuery) -> list[str]:
-    """Return what has changed since the first window, as HTML."""
+def _in_short(survey: Survey, query: StatedQuery, drawn: dict[str, Any]) -> list[str]:
+    """Return how levels differ between the first window and the last, and which windows are highest and lowest."""
     said = [f"{without_kind(one, query)}." for one in over_all(survey, query)]
-    return (
-        [html.paragraph("In short, from the first window to the last:", role="latest"), html.bullets(said)]
-        if said
-        else []
-    )
+    for series in [one for one in drawn["series"] if one["kind"] == "level"] if said else []:
+        courses = [course({**series, "cells": [line]}) for line in series["cells"]]
+        named = zip(survey.names, courses, strict=True)
+        said += [f"{name}: {text}." for name, text in named if text.startswith("highest")][:MOST]
+    heading = "In short, from the first window to the last:"
+    return [html.paragraph(heading, role="latest"), html.bullets(said)] if said else []
 
 
 def _reports(survey: Survey, told: Told | None, *, complete: bool) -> html.PageSection:

@@ -31,7 +31,7 @@ NOT_PROTECTED = (
     "That the survey exists, its questions and its design.",
 )
 
-CONCLUDED = "who gave an answer, why numbers differ, or what the exact numbers are."
+CONCLUDED = "which answer a person gave, why numbers differ, or what the exact numbers are."
 
 SIGNED = {
     True: "Each counted report has a valid signature of an enrolled device.",
@@ -50,8 +50,8 @@ SIGNED = {
 def protected(survey: Survey) -> str:
     """Return who is protected, and by what."""
     return (
-        f"Each of the {survey.people:,} people is protected by their own device: it randomises every answer before "
-        "anything leaves it, so no report shows with certainty what the person answered."
+        f"Each of the {survey.people:,} people is protected by their own device: it randomises every report before "
+        "anything leaves it, so none shows with certainty what the person answered."
     )
 
 

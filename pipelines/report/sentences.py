@@ -21,7 +21,7 @@ NAMED_CELLS = 3
 SINCE = "Since the window before: "
 """Begin of the first of the words that `changes_of` returns."""
 
-NONE_STANDS_OUT = "No single window is far from all others."
+NONE_STANDS_OUT = "No single window with an interval is far from all others."
 """Sentence about a query with enough windows, of which none has a number that stands out."""
 
 
@@ -44,7 +44,7 @@ def sentences_of(
     outliers = [text.removeprefix(f"{query.label}, ") for one in query.series for text in one.standing_out]
     standing = [without_kind(text, query) for text in outliers]
     if standing:
-        said.append(html.paragraph("Numbers far from the others, by more than the noise:", role="standing"))
+        said.append(html.paragraph("Very far from all others, by more than the noise:", role="standing"))
         said.append(html.bullets(standing))
     said += [html.paragraph(text, role="warning") for text in warnings]
     said += [] if alone else map(html.paragraph, quiet(query))

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pipelines.pages import html
-from pipelines.pages.pictures.message import NONE_LARGEST, OVERLAPPED, course, message
+from pipelines.pages.course import course
+from pipelines.pages.pictures.message import NONE_LARGEST, OVERLAPPED, message
 from pipelines.report.facts import StatedQuery, StatedSeries
 from pipelines.report.parts import ALL_CELLS
 from pipelines.report.sentences import INTERVAL, NAMED_CELLS, SINCE, changes_of, quiet, without_kind
@@ -53,8 +54,9 @@ def _important(query: StatedQuery, drawn: dict[str, Any], others: Sequence[dict[
     none = bool(main) and main[0].startswith(NONE_LARGEST)
     if main and not none:
         called, _, number = main[0].partition(": ")
-        overlaps = main[1:2] if called.startswith(OVERLAPPED) else []
-        yield " ".join([f"{called}, {first.window}: {number}", *overlaps])
+        unclear = called.startswith(OVERLAPPED)
+        begin = f"No clear largest; {called[0].lower()}{called[1:]}" if unclear else called
+        yield " ".join([f"{begin}, {first.window}: {number}", *main[1 : 1 + unclear]])
     if standing:
         return
     few = first.latest if first.cells <= NAMED_CELLS else [one for one in first.latest[:1] if one.cell is None]

@@ -18,7 +18,8 @@ from selenium.webdriver.support.wait import WebDriverWait
 import slackwater
 from examples.stops import show
 from pipelines import cli
-from pipelines.pages.pictures.message import message, told
+from pipelines.pages.course import told
+from pipelines.pages.pictures.message import message
 from pipelines.published.sums import REAL
 from tests.browser import IN_BROWSER, browser, faults, logged, resize, torn
 from tests.pipelines.local.survey_page import survey_files

@@ -6,10 +6,10 @@ It reads the data of the page, so that it says what the chart shows; `assets/pic
 from collections.abc import Sequence
 from typing import Any
 
+from pipelines.pages.course import number, told, when
 from pipelines.pages.pictures.quantiles import middle_share
 from pipelines.pages.pictures.table import PICTURES
 from privacy.counted import counted
-from transforms.common.dates import number_name
 from transforms.release.marginal_tables import ALL
 
 
@@ -174,25 +174,6 @@ def is_unsure(low: float, high: float, within: Sequence[float] | None) -> bool:
     return low <= 0 <= high if within is None else high - low > (within[1] - within[0]) / 2
 
 
-def told(line: dict[str, Any], window: int, repeated: Sequence[bool] | None = None) -> str:
-    """Return a number with its interval, as the script writes it.
-
-    Args:
-        line: Numbers of a cell.
-        window: Place of the window.
-        repeated: Which windows repeat the numbers of the one before; None: none of them.
-
-    >>> told({"v": [1234.5], "lo": [1200], "hi": [1269]}, 0), told({"v": [5], "lo": [None], "hi": [None]}, 0)
-    ('1,234.5 (1,200 to 1,269)', '5 (no known interval)')
-    """
-    value, low, high = (line[name][window] for name in ("v", "lo", "hi"))
-    if value is None:
-        return "unknown"
-    if low is None:
-        return f"{_number(value)} ({'repeated, ' if repeated and repeated[window] else ''}no known interval)"
-    return _interval(value, low, high)
-
-
 def quantile_name(share: float) -> str:
     """Return the name of a quantile.
 
@@ -210,7 +191,7 @@ def _of_quantiles(document: dict[str, Any], shown: dict[str, Any], window: int) 
     where = "at" if shown["kind"] == "level" else "for"
 
     def numbered(one: int) -> str:
-        return f"{told(line, one)} {where} {_when(shown, one)}"
+        return f"{told(line, one)} {where} {when(shown, one)}"
 
     def known(one: int) -> bool:
         return line["v"][one] is not None and line["lo"][one] is not None
@@ -221,34 +202,6 @@ def _of_quantiles(document: dict[str, Any], shown: dict[str, Any], window: int) 
     if window > 1 and known(window - 1):
         said.append(f"Since the window before: from {told(line, window - 1)}: {_change(line, window - 1, window)}.")
     return [*said, DERIVED]
-
-
-FEWEST = 3
-"""Least number of new numbers that have a course."""
-
-
-def course(shown: dict[str, Any]) -> str:
-    """Return the highest and the lowest number of all cells together, or the first and the last one if these are them.
-
-    Windows that repeat numbers do not count. Empty with few numbers, and without a sum of all cells.
-
-    >>> line = {"v": [1, 5, 2], "lo": [0, 4, 1], "hi": [2, 6, 3]}
-    >>> course({"kind": "change", "first": 86_400_000, "step": 86_400_000, "width": 86_400_000, "cells": [line]})
-    'highest for 2 January 1970: 5 (4 to 6), lowest for 1 January 1970: 1 (0 to 2)'
-    """
-    line = shown["cells"][0] if len(shown["cells"]) == 1 else shown.get("total", {"v": []})
-    repeated = shown.get("repeated") or [False] * len(line["v"])
-    known = [at for at, value in enumerate(line["v"]) if value is not None and not repeated[at]]
-    if len(known) < FEWEST:
-        return ""
-    high, low = (choose(known, key=lambda at: line["v"][at]) for choose in (max, min))
-    when = {at: f"{'at' if shown['kind'] == 'level' else 'for'} {_when(shown, at)}" for at in (high, low, known[0])}
-    if {high, low} == {known[0], known[-1]}:
-        last = known[-1]
-        return f"from {told(line, known[0])} {when[known[0]]} to {told(line, last)} {when[last]}"
-    said = f"highest {when[high]}: {told(line, high)}, lowest {when[low]}: {told(line, low)}"
-    alike = line["lo"][high] is not None and line["lo"][low] is not None and line["lo"][high] <= line["hi"][low]
-    return f"{said}; their intervals overlap" if alike else said
 
 
 DERIVED = (
@@ -264,20 +217,10 @@ def _change(line: dict[str, Any], first: int, last: int) -> str:
     Both 95 % intervals hold at once with a probability of at least 90 %, and so does this one of the difference.
     """
     low, high = line["lo"][last] - line["hi"][first], line["hi"][last] - line["lo"][first]
-    size = _number(line["v"][last] - line["v"][first])  # of the numbers as they are shown
+    size = number(line["v"][last] - line["v"][first])  # of the numbers as they are shown
     which = "no difference" if size == "0" else f"{size.removeprefix('-')} {'lower' if size[0] == '-' else 'higher'}"
     answer = "may be noise alone" if low <= 0 <= high else "more than the noise explains"
-    return f"{which} (90 % interval of the difference {_number(low)} to {_number(high)}); {answer}"
-
-
-def _when(shown: dict[str, Any], window: int) -> str:
-    """Return the window of a number, as the script writes it."""
-    if "spans" in shown:
-        start, _, end = shown["spans"][window]
-    else:
-        end = shown["first"] + window * shown["step"]
-        start = end - shown["width"]
-    return number_name(shown["kind"], round(start * 1000), round(end * 1000))
+    return f"{which} (90 % interval of the difference {number(low)} to {number(high)}); {answer}"
 
 
 def _overlapping(names: Sequence[str], noun: str) -> str:
@@ -289,11 +232,3 @@ def _overlapping(names: Sequence[str], noun: str) -> str:
 
 def _overlap(whose: str, names: Sequence[str]) -> str:
     return f"{'s' * (len(names) > 1)} of {whose} overlap{'s' * (len(names) == 1)}"
-
-
-def _interval(value: float, low: float, high: float) -> str:
-    return f"{_number(value)} ({_number(low)} to {_number(high)})"
-
-
-def _number(value: float) -> str:
-    return f"{round(value, 6) + 0.0:,.6f}".rstrip("0").rstrip(".")  # no negative zero

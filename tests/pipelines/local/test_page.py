@@ -48,12 +48,27 @@ def text_of(page: str) -> str:
     return " ".join(Elements(page).text.split()).replace("\xa0", " ")
 
 
-def page_with(survey: Survey, estimates: str, told: Told | None) -> str:
+def page_with(survey: Survey, estimates: str, told: Told | None, peak: float = 0.0) -> str:
+    """Return the page, with the first answer of the eleventh window this much higher."""
     found = [
         Numbers(series=Series(kind=one.kind), value=one.value, low=one.low, high=one.high, total=None)
         for one in read_estimates(estimates, survey)[0]
     ]
+    for column in (found[0].value, found[0].low, found[0].high):
+        column[10, 0] += peak
     return page_of(survey, found, signals=[], warnings=[], told=told)
+
+
+def test_the_page_begins_with_the_highest_and_the_lowest_level(files: tuple[str, str]) -> None:
+    begins = [
+        text_of(page_with(read_survey(files[0]), files[1], None, peak)).partition("Answers How many")[0]
+        for peak in (0.0, 50_000.0)
+    ]
+
+    levels = (
+        "highest at the end of 23 March 2025: 80,000 (77,000 to 83,000), lowest at the end of 12 January 2025: 20,000"
+    )
+    assert [f"employed: {levels}" in begin for begin in begins] == [False, True]
 
 
 def test_the_page_begins_with_who_is_protected_and_what_the_curator_states(files, tmp_path):
@@ -65,8 +80,8 @@ def test_the_page_begins_with_who_is_protected_and_what_the_curator_states(files
     page = output.read_text()
     text = text_of(page)
     begin = text.index("People & work Each of the 90,000 people is protected by their own device: it randomises every")
-    told = ("answer before anything leaves it", "Published by The office.", "In twelve towns.", "Source: Nobody.")
-    told = (*told, "Do not conclude: who gave an answer", f"{2 * 3 * WINDOWS} numbers", "delta = 0.000001")
+    told = ("report before anything leaves it", "Published by The office.", "In twelve towns.", "Source: Nobody.")
+    told = (*told, "Do not conclude: which answer a person gave", f"{2 * 3 * WINDOWS} numbers", "delta = 0.000001")
     places = [text.index(one, begin) for one in told]
     assert places == sorted(places)
     assert "<title>People &amp; work: results</title>" in page

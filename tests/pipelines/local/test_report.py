@@ -75,7 +75,7 @@ def test_the_page_states_numbers_differences_and_terms_like_the_page_of_a_releas
     assert links == re.findall(r'<h2 id="(.*?)-title">(.*?)</h2>', page)
     assert [title for _, title in links][1::2] == ["What may not be concluded", "How large the noise is", "Ledger"]
     assert re.search(r"\d-\d\dT\d", text) is None
-    assert f"work {words.protected(read_survey(files[0]))} Do not conclude: who gave an answer, why" in text
+    assert f"work {words.protected(read_survey(files[0]))} Do not conclude: which answer a person gave, why" in text
     first = "level, employed 43,000 95 % interval 40,000 to 46,000 level"
     assert f"Latest, the end of 22 June 2025 number interval {first}" in text
     assert f"The latest numbers state the rest. {words.reported(read_survey(files[0]))}" in text

@@ -16,10 +16,10 @@ from pipelines import cli
 from pipelines.disclosure.facts import NOT_STATED
 from pipelines.ledger.account import ledger_document
 from pipelines.pages.charts import line_of
+from pipelines.pages.course import told
 from pipelines.pages.html import written
 from pipelines.pages.movements import INSIDE
 from pipelines.pages.numbers import Numbers
-from pipelines.pages.pictures.message import told
 from pipelines.pages.subject import limits
 from pipelines.published.release import published
 from pipelines.published.sums import sum_errors

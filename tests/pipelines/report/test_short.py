@@ -106,7 +106,7 @@ def test_a_section_says_what_stands_out_before_its_warnings() -> None:
     said = [Elements(one).text.strip() for one in sentences_of(query, ["Mostly noise."], headlined=True)]
 
     assert said[2:] == [
-        "Numbers far from the others, by more than the noise:",
+        "Very far from all others, by more than the noise:",
         "1 May: 10 (7 to 13)",
         "Mostly noise.",
     ]
@@ -132,10 +132,10 @@ def test_the_course_of_all_windows_and_the_overlap_of_the_highest_number_are_nam
         return [" ".join(Elements(one).text.split()) for one in html.split("<li>")[1:]]
 
     assert said() == [
-        "Highest number, noon: a: 7 (5 to 9). The interval of b overlaps this one.",
+        "No clear largest; highest number, noon: a: 7 (5 to 9). The interval of b overlaps this one.",
         "All cells together: highest at the end of 2 January 1970: 30 (29 to 31), lowest at the end of 1 January 1970: "
         "10 (9 to 11).",
-        "No single window is far from all others.",
+        "No single window with an interval is far from all others.",
     ]
     rising = {name: sorted(line) for name, line in total.items()}
     first = (
