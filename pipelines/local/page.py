@@ -78,11 +78,13 @@ def page_of(
         html.paragraph(words.protected(survey), role="lead"),
         *about.introduction(),
         html.ended("Do not conclude:", words.CONCLUDED, "limits", "All limits"),
+    ]
+    strength = [
         html.paragraph(_number_of(survey, found)),
         html.paragraph(words.strength(survey)),
         html.paragraph(words.SIGNED[signed], role="" if signed else "warning"),
     ]
-    begin = [f"<h1>{html.text(title)}</h1>\n", html.beside(promised, _in_short(survey, query, drawn))]
+    begin = [f"<h1>{html.text(title)}</h1>\n", html.beside(promised, _in_short(survey, query, drawn), strength)]
     sections = [
         _answers(survey, part, query, warnings),
         _limits(survey, complete=complete),

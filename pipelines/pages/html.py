@@ -248,11 +248,17 @@ def linked(heading: str, points: Iterable[tuple[str, str, str]]) -> str:
     return f"{paragraph(heading, role='latest')}<ul>{items}</ul>\n"
 
 
-def beside(parts: Iterable[str], others: Iterable[str]) -> str:
-    """Return parts with others beside them on a wide page, and below them on a narrow one."""
-    told = "".join(others)
-    said = "".join(parts)
-    return f'<div class="begin"><div>{said}</div><aside>{told}</aside></div>\n' if told else said
+def beside(parts: Iterable[str], others: Iterable[str], more: Iterable[str]) -> str:
+    """Return parts with others to their right on a wide page, and below them on a narrow one.
+
+    Args:
+        parts: HTML.
+        others: HTML to the right, or below.
+        more: HTML that is below both on a narrow page, and below the first on a wide one.
+    """
+    first, told, last = map("".join, (parts, others, more))
+    begin = f'<div class="begin"><div>{first}</div><aside>{told}</aside><div>{last}</div></div>\n'
+    return begin if told else first + last
 
 
 IN_TABLE = "The plain table below has the latest numbers, and its CSV file more of them."

@@ -134,15 +134,17 @@ def _page(
     promised = [
         html.paragraph(facts.protects, role="lead"),
         html.ended("Do not conclude:", limits(spec, plan.budget.epsilon), CONCLUSIONS, "All limits"),
-        html.paragraph(
-            f"{counted(facts.numbers, 'number')}{again} from {counted(release.windows, 'window')} of {facts.window}, "
-            f"up to {until}, in {spec.schedule.clocks}. A window is the period that a number is about. "
-            f"Differential privacy: {budget} for {covered(spec)}, in all numbers together.{complete}"
-        ),
     ]
+    numbers = html.paragraph(
+        f"{counted(facts.numbers, 'number')}{again} from {counted(release.windows, 'window')} of {facts.window}, "
+        f"up to {until}, in {spec.schedule.clocks}. A window is the period that a number is about. "
+        f"Differential privacy: {budget} for {covered(spec)}, in all numbers together.{complete}"
+    )
     body = [
         f"<h1>{html.text(facts.title)}</h1>\n",
-        html.beside([*about.introduction(_when(release, account)), *promised], in_short(facts.queries, data)),
+        html.beside(
+            [*about.introduction(_when(release, account)), *promised], in_short(facts.queries, data), [numbers]
+        ),
         *(html.paragraph(text, role="warning") for text in [words.weakness(spec, plan.budget.epsilon)] if text),
     ]
     sections = [

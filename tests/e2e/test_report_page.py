@@ -114,7 +114,7 @@ def test_a_phone_shows_the_first_chart_early_and_paper_on_the_first_page(elsewhe
     resize(elsewhere, 1280)
     elsewhere.refresh()
 
-    assert short < 0.6 * 900  # of a screen
+    assert short < 0.35 * 900  # of a screen
     assert top < 2.2 * 900  # below a warning and what is most important
     assert folded
     assert re.match(
