@@ -36,11 +36,12 @@ def in_short(queries: Sequence[StatedQuery], data: dict[str, Any]) -> list[str]:
         return [html.paragraph(HEADING, role="latest"), html.bullets(said)] if said else []
     standing = [any(series.standing_out for series in query.series) for query in queries]
     first = sorted(range(len(queries)), key=lambda place: not standing[place])[:QUERIES]
-    linked = [
+    points = [
         (f"#query-{place}", queries[place].label, " ".join(_important(queries[place], drawn[place], [*drawn, *others])))
         for place in sorted(first)
     ]
-    return [html.linked(HEADING, linked)]
+    linked = [one for one in points if one[2]]  # a query without numbers yet has no text
+    return [html.linked(HEADING, linked)] if linked else []
 
 
 def _important(query: StatedQuery, drawn: dict[str, Any], others: Sequence[dict[str, Any]]) -> Iterator[str]:

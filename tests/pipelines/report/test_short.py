@@ -143,3 +143,11 @@ def test_the_course_of_all_windows_and_the_overlap_of_the_highest_number_are_nam
     )
     assert said(total=rising)[1] == f"{first} 1970."
     assert not any("1970" in one for one in said(repeated=[False, True, False]))
+
+
+def test_queries_without_numbers_yet_are_left_out() -> None:
+    beds, trips = stated("Beds"), stated("Trips")
+    empty = replace(beds, series=(replace(beds.series[0], latest=()),))
+
+    assert begin([empty, trips], [None, LINES]) == ["Trips: Largest, noon: a: 30 (25 to 35)."]
+    assert in_short([empty, empty], {"queries": [drawn(None)] * 2}) == []
