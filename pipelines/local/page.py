@@ -135,7 +135,7 @@ def _in_short(survey: Survey, query: StatedQuery, drawn: dict[str, Any]) -> list
         courses = [course({**series, "cells": [line]}) for line in series["cells"]]
         named = zip(survey.names, courses, strict=True)
         said += [f"{name}: {text}." for name, text in named if text.startswith("highest")][:MOST]
-    heading = "In short, from the first window to the last:"
+    heading = "In short (95 % intervals unless stated):"
     return [html.paragraph(heading, role="latest"), html.bullets(said)] if said else []
 
 

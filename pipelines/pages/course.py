@@ -12,7 +12,8 @@ FEWEST = 3
 def course(shown: dict[str, Any]) -> str:
     """Return the highest and the lowest number of all cells together, or the first and the last one if these are them.
 
-    Windows that repeat numbers do not count. Empty with few numbers, and without a sum of all cells.
+    Windows that repeat numbers do not count. Empty with few numbers, without a sum of all cells, and if most intervals
+    overlap that of the highest number, which is then no peak.
 
     >>> line = {"v": [1, 5, 2], "lo": [0, 4, 1], "hi": [2, 6, 3]}
     >>> course({"kind": "change", "first": 86_400_000, "step": 86_400_000, "width": 86_400_000, "cells": [line]})
@@ -24,13 +25,15 @@ def course(shown: dict[str, Any]) -> str:
     if len(known) < FEWEST:
         return ""
     high, low = (choose(known, key=lambda at: line["v"][at]) for choose in (max, min))
+    low_end = line["lo"][high]
+    alike = [at for at in known if at != high and None not in (low_end, line["hi"][at]) and line["hi"][at] >= low_end]
+    if len(alike) > len(known) // 2:
+        return ""
     moments = {at: f"{'at' if shown['kind'] == 'level' else 'for'} {when(shown, at)}" for at in (high, low, known[0])}
     if {high, low} == {known[0], known[-1]}:
         last = known[-1]
         return f"from {told(line, known[0])} {moments[known[0]]} to {told(line, last)} {moments[last]}"
-    said = f"highest {moments[high]}: {told(line, high)}, lowest {moments[low]}: {told(line, low)}"
-    alike = line["lo"][high] is not None and line["lo"][low] is not None and line["lo"][high] <= line["hi"][low]
-    return f"{said}; their intervals overlap" if alike else said
+    return f"highest {moments[high]}: {told(line, high)}, lowest {moments[low]}: {told(line, low)}"
 
 
 def told(line: dict[str, Any], window: int, repeated: Sequence[bool] | None = None) -> str:

@@ -133,7 +133,7 @@ def _page(
     complete = " All windows are published." if release.windows == plan.promise.windows else ""
     promised = [
         html.paragraph(facts.protects, role="lead"),
-        html.ended("Do not conclude:", limits(spec, plan.budget.epsilon), CONCLUSIONS, "All limits"),
+        html.ended("Do not conclude:", limits(spec, plan.budget.epsilon), CONCLUSIONS, "What readers can conclude"),
     ]
     numbers = html.paragraph(
         f"{counted(facts.numbers, 'number')}{again} from {counted(release.windows, 'window')} of {facts.window}, "

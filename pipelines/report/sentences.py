@@ -44,7 +44,7 @@ def sentences_of(
     outliers = [text.removeprefix(f"{query.label}, ") for one in query.series for text in one.standing_out]
     standing = [without_kind(text, query) for text in outliers]
     if standing:
-        said.append(html.paragraph("Very far from all others, by more than the noise:", role="standing"))
+        said.append(html.paragraph("Far outside the usual range, by more than the noise:", role="standing"))
         said.append(html.bullets(standing))
     said += [html.paragraph(text, role="warning") for text in warnings]
     said += [] if alone else map(html.paragraph, quiet(query))

@@ -85,8 +85,8 @@ def test_the_page_states_numbers_differences_and_terms_like_the_page_of_a_releas
     assert f"Since the window before: level, employed: {both}" in text
     both = "from 20,000 (the end of 12 January 2025) to 43,000 (the end of 22 June 2025), 23,000 higher (90 % interval"
     short, _, sections = text.partition("Answers How many")
-    said = f"to the last: level, employed: {both} 17,000 to 29,000 higher); more than the noise explains."
-    assert (said in short, "to the last: " in sections) == (True, False)
+    said = f"unless stated): level, employed: {both} 17,000 to 29,000 higher); more than the noise explains."
+    assert (said in short, said in sections) == (True, False)
     assert "Each device sends 1 to 25 reports, at times that do not depend on its answers: on average about" in text
     assert "delta A small probability" in text.partition("Glossary window")[2]
     (saved,) = re.findall(r'download="work.csv" href="data:text/csv;charset=utf-8;base64,(.*?)"', page)

@@ -237,7 +237,7 @@ KEPT = {
         [
             BY_ITSELF,
             "within any 3 days, but weakly: with epsilon = 1e+07, noise hides little of it. What lasts longer is",
-            "Do not conclude: why numbers differ, or what the exact numbers are. All limits",
+            "Do not conclude: why numbers differ, or what the exact numbers are. What readers can conclude",
             "Counts are of regions",
             "windows. A flat stretch repeats a number: it is no evidence that nothing changed.",
             ": all cells together: 24 (repeated from the window before, then with the 95 % interval",

@@ -430,7 +430,7 @@ def test_the_page_begins_with_its_main_limits_and_a_link_to_all(made: Made) -> N
     begin, _, rest = made.html.partition("<nav")
     release = published(str(made.public))
 
-    assert f'{limits(release.spec, made.facts.epsilon)} <a href="#conclusions">All limits</a>' in begin
+    assert f'{limits(release.spec, made.facts.epsilon)} <a href="#conclusions">What readers can conclude</a>' in begin
     assert rest.count('id="conclusions"><dt>What a reader can conclude</dt>') == 1
 
 

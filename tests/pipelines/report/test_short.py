@@ -106,7 +106,7 @@ def test_a_section_says_what_stands_out_before_its_warnings() -> None:
     said = [Elements(one).text.strip() for one in sentences_of(query, ["Mostly noise."], headlined=True)]
 
     assert said[2:] == [
-        "Very far from all others, by more than the noise:",
+        "Far outside the usual range, by more than the noise:",
         "1 May: 10 (7 to 13)",
         "Mostly noise.",
     ]
@@ -143,6 +143,8 @@ def test_the_course_of_all_windows_and_the_overlap_of_the_highest_number_are_nam
     )
     assert said(total=rising)[1] == f"{first} 1970."
     assert not any("1970" in one for one in said(repeated=[False, True, False]))
+    wide = {**total, "lo": [0.0, 15.0, 5.0], "hi": [20.0, 45.0, 35.0]}
+    assert not any("1970" in one for one in said(total=wide))
 
 
 def test_queries_without_numbers_yet_are_left_out() -> None:
