@@ -133,8 +133,8 @@ def _in_short(survey: Survey, query: StatedQuery, drawn: dict[str, Any]) -> list
     said = [f"{without_kind(one, query)}." for one in over_all(survey, query)]
     for series in [one for one in drawn["series"] if one["kind"] == "level"] if said else []:
         courses = [course({**series, "cells": [line]}) for line in series["cells"]]
-        named = zip(survey.names, courses, strict=True)
-        said += [f"{name}: {text}." for name, text in named if text.startswith("highest")][:MOST]
+        named = zip(drawn["cells"], courses, strict=True)  # of many answers, those that are drawn
+        said += [f"{name}: {text}." for (name,), text in named if text.startswith("highest")][:MOST]
     heading = "In short (95 % intervals unless stated):"
     return [html.paragraph(heading, role="latest"), html.bullets(said)] if said else []
 

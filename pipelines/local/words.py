@@ -36,8 +36,8 @@ CONCLUDED = "which answer a person gave, why numbers differ, or what the exact n
 SIGNED = {
     True: "Each counted report has a valid signature of an enrolled device.",
     False: (
-        "Signatures of the reports were not verified: nobody checked that they come from the devices. Somebody with "
-        "access to the collected files can have changed the numbers."
+        "Signatures of the reports were not verified. Unless it was checked in another way that they come from the "
+        "devices, somebody with access to the collected files can have changed the numbers."
     ),
     None: (
         "The file of numbers does not say whether signatures of the reports were verified. Without this check, anyone "

@@ -42,7 +42,7 @@ def test_the_demo_follows_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     page = Path("out/employment/report.html").read_text()
     assert "How many of a million simulated men have work" in page
     assert "20,000 reports are counted, and none is missing. None was left out." in page
-    assert "Signatures of the reports were not verified: " in page.partition("<nav")[0]
+    assert "Signatures of the reports were not verified. " in page.partition("<nav")[0]
     assert "issing reports" not in page
     assert len(steps) == 5
     assert sorted((path.name, path.stat().st_mtime_ns) for path in Path("out/employment/reports").iterdir()) == sent

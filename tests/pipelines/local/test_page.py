@@ -71,6 +71,16 @@ def test_the_page_begins_with_the_highest_and_the_lowest_level(files: tuple[str,
     assert [f"employed: {levels}" in begin for begin in begins] == [False, True]
 
 
+def test_the_highest_level_is_named_where_not_all_answers_are_drawn(
+    files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.pages.charts.CELLS", 2)
+
+    page = text_of(page_with(read_survey(files[0]), files[1], None, 50_000.0))
+
+    assert "employed: highest at the end of 23 March 2025: 80,000" in page.partition("Answers How many")[0]
+
+
 def test_the_page_begins_with_who_is_protected_and_what_the_curator_states(files, tmp_path):
     spec, design, output = (tmp_path / name for name in ("survey.yaml", "design.json", "page.html"))
     spec.write_text(SPEC + ABOUT)
@@ -93,7 +103,7 @@ def test_the_page_begins_with_who_is_protected_and_what_the_curator_states(files
     ("verified", "said"),
     [
         (True, "Each counted report has a valid signature"),
-        (False, "Signatures of the reports were not verified: nobody"),
+        (False, "Signatures of the reports were not verified. Unless"),
     ],
 )
 def test_signatures_are_stated_before_the_numbers(files, verified, said):
