@@ -25,6 +25,8 @@ def course(shown: dict[str, Any]) -> str:
     if len(known) < FEWEST:
         return ""
     high, low = (choose(known, key=lambda at: line["v"][at]) for choose in (max, min))
+    if line["v"][high] == line["v"][low]:
+        return ""
     low_end = line["lo"][high]
     alike = [at for at in known if at != high and None not in (low_end, line["hi"][at]) and line["hi"][at] >= low_end]
     if len(alike) > len(known) // 2:

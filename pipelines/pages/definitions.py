@@ -123,7 +123,7 @@ def _kinds(spec: Spec) -> Iterator[tuple[str, str]]:
 def _of_data(spec: Spec) -> Iterator[tuple[str, str]]:
     yield (
         "window",
-        f"What a number is about: {length_text(spec.schedule.every)}. It does not contain its end.",
+        f"The period that a number is about, here {length_text(spec.schedule.every)}. It does not contain its end.",
     )
     yield "query", "A question to the data, such as a count. Each has a section of this page."
     yield "cell", "A group that has separate numbers."

@@ -302,9 +302,12 @@ def meaning(series: Series, query: Query, spec: Spec, of: str = "") -> str:
 
 
 def _once(spec: Spec) -> bool:
-    """Return whether one change of a unit counts, which is that it comes: a change of the level then counts events."""
-    constraint = spec.privacy.constraint
-    return constraint.changes == 1 and constraint.column is None and constraint.at_once is None
+    """Return whether one change of an entry counts, which is that it comes: a change of the level then counts events.
+
+    Of an owner, one change of all its entries counts: not every entry that comes.
+    """
+    constraint, alone = spec.privacy.constraint, spec.privacy.owner is None
+    return alone and constraint.changes == 1 and constraint.column is None and constraint.at_once is None
 
 
 def _most(at_once: AtOnce, spec: Spec) -> str:

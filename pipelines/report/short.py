@@ -52,6 +52,7 @@ def _important(query: StatedQuery, drawn: dict[str, Any], others: Sequence[dict[
     if main and "shares" in drawn["picture"]:
         yield main[0]
         return
+    main = main if main and ": " in main[0] else []  # else it says that there are no numbers
     none = bool(main) and main[0].startswith(NONE_LARGEST)
     if main and not none:
         called, _, number = main[0].partition(": ")

@@ -47,6 +47,11 @@ KINDS = {
         ],
         [TO_COME, "owner", "such period"],
     ),
+    "one change of an owner, whose other entries are cut off": (
+        [(PRIVACY, "{unit: person, epsilon: 1.0, constraint: {at_most: 1}}")],
+        ["level (entries that are present at the end of a window)"],
+        ["each is counted once"],
+    ),
     "one window and one change": (
         [("until: 2026-01-06", "until: 2026-01-02"), ("at_most: 4", "at_most: 1"), ("entered]", "entered, change]")],
         [

@@ -143,6 +143,8 @@ def test_the_course_of_all_windows_and_the_overlap_of_the_highest_number_are_nam
     )
     assert said(total=rising)[1] == f"{first} 1970."
     assert not any("1970" in one for one in said(repeated=[False, True, False]))
+    flat = {name: [5.0] * 3 if name == "v" else [None] * 3 for name in total}
+    assert not any("1970" in one for one in said(total=flat))
     wide = {**total, "lo": [0.0, 15.0, 5.0], "hi": [20.0, 45.0, 35.0]}
     assert not any("1970" in one for one in said(total=wide))
 
@@ -153,3 +155,5 @@ def test_queries_without_numbers_yet_are_left_out() -> None:
 
     assert begin([empty, trips], [None, LINES]) == ["Trips: Largest, noon: a: 30 (25 to 35)."]
     assert in_short([empty, empty], {"queries": [drawn(None)] * 2}) == []
+    unknown = [{"v": [None], "lo": [None], "hi": [None]}] * 2
+    assert begin([empty, trips], [unknown, LINES]) == ["Trips: Largest, noon: a: 30 (25 to 35)."]
